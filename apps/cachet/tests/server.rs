@@ -1,4 +1,5 @@
-//! A server as clients see it: over sockets, whole and in pieces, rude and polite.
+//! The server as its clients see it: over sockets, with whole and divided requests, well and badly
+//! behaved.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,7 +13,7 @@ use cachet::server::Running;
 use clap::Parser;
 use hearth_net::Mechanism;
 
-/// A server with these options, somewhere on this machine.
+/// Starts a server with these options on this machine.
 fn start(line: &str) -> Running {
     let words = ["cachet", "-p", "0", "-l", "127.0.0.1", "-t", "2"];
     let words = words.into_iter().chain(line.split_whitespace());
@@ -22,7 +23,7 @@ fn start(line: &str) -> Running {
     }
 }
 
-/// Options for every way to wait that this system allows.
+/// Options for every mechanism that this system allows.
 fn mechanisms() -> impl Iterator<Item = String> {
     let allowed = |mechanism: &Mechanism| mechanism.check().is_ok();
     let all = Mechanism::all().into_iter().filter(allowed);
@@ -37,7 +38,7 @@ fn connect(server: &Running) -> TcpStream {
     stream
 }
 
-/// Sends, and reads as many bytes as are expected.
+/// Sends `sent` and expects exactly this answer.
 fn ask(stream: &mut TcpStream, sent: &[u8], expected: &[u8]) {
     stream.write_all(sent).expect("it reads");
     let mut answer = vec![0; expected.len()];
@@ -65,7 +66,7 @@ fn statistic(stream: &mut TcpStream, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
-/// Waits for something that will be so.
+/// Waits until a condition holds.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -88,7 +89,7 @@ fn requests_come_whole_in_pieces_and_many_at_once() {
             stream.write_all(&[*byte]).expect("it reads");
         }
         ask(&mut stream, b"", b"STORED\r\n");
-        // More than may be served at once.
+        // More than one turn serves.
         let count = 1000;
         ask(
             &mut stream,
@@ -158,7 +159,7 @@ fn what_is_much_more_than_may_wait_comes_whole() {
         for command in ["get", "gat 0"] {
             let sent = format!("{command}{}\r\nmn\r\n", " big".repeat(count));
             stream.write_all(sent.as_bytes()).expect("it reads");
-            // Who does not read yet holds up nobody.
+            // A client that does not read yet delays no other.
             let mut other = connect(&server);
             ask(&mut other, b"mn\r\n", b"MN\r\n");
             ask(&mut stream, b"", all.as_bytes());
@@ -231,7 +232,7 @@ fn a_server_that_is_dropped_ends() {
     assert_eq!(stream.read(&mut [0; 1]).unwrap_or(0), 0);
 }
 
-/// The program itself, as a shell starts it after some commands, with a socket of this machine.
+/// The program, started by a shell after some commands, with a Unix socket.
 struct Program {
     child: Child,
     socket: PathBuf,
@@ -267,7 +268,7 @@ impl Program {
         stream
     }
 
-    /// Ends it. What it complained of.
+    /// Stops it and returns its error output.
     fn end(mut self) -> String {
         let _ = self.child.kill();
         let mut told = String::new();
@@ -287,8 +288,8 @@ impl Drop for Program {
 
 #[test]
 fn memory_that_cannot_be_kept_in_memory_serves_nevertheless() {
-    // Whoever runs the test: the superuser becomes somebody who may not. Rings need more than that
-    // to be locked.
+    // `-u nobody`: the superuser could lock more than the limit. Rings need more locked memory than
+    // this limit allows.
     let options = "-u nobody -k -t 1 --mechanism edge";
     let mut program = Program::start("locked", "ulimit -l 64", options);
     let mut stream = program.connect();
@@ -302,7 +303,7 @@ fn memory_that_cannot_be_kept_in_memory_serves_nevertheless() {
 
 #[test]
 fn many_threads_get_the_descriptors_that_they_need() {
-    // What is allowed is what -c and 40 threads need, and nearly nothing more.
+    // The limit allows what -c and 40 threads need, and almost nothing more.
     let mut program = Program::start("threads", "ulimit -S -n 80", "-u nobody -t 40 -c 50");
     let mut all: Vec<UnixStream> = (0..50).map(|_| program.connect()).collect();
     for stream in &mut all {
@@ -332,7 +333,7 @@ fn those_that_vanish_leave_nothing_behind() {
     wait_for("the others' end", || {
         statistic(&mut stream, "curr_connections") == 1
     });
-    // What was kept back goes when something is stored.
+    // The memory that was kept is freed when something is stored.
     ask(&mut stream, b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
     assert_eq!(statistic(&mut stream, "curr_items"), 1);
     server.stop(false);
@@ -346,7 +347,7 @@ fn more_connections_than_may_be_are_told_so() {
         ask(stream, b"mn\r\n", b"MN\r\n");
     }
     let mut answer = Vec::new();
-    // It may be closed before it is read.
+    // The connection may be closed before its input is read.
     let _ = connect(&server).read_to_end(&mut answer);
     assert_eq!(answer, b"ERROR Too many open connections\r\n");
     assert_eq!(statistic(&mut kept[0], "rejected_connections"), 1);
@@ -413,7 +414,7 @@ fn two_thousand_connections_are_served() {
 #[test]
 fn who_tells_what_nobody_reads_serves_nevertheless() {
     let mut program = Program::start("told", "true", "-u nobody -t 1 -vv");
-    // What it says of each connection goes to a pipe without another end.
+    // Its messages about each connection go to a pipe whose other end is closed.
     let mut stream = program.connect();
     drop(program.child.stderr.take());
     for _ in 0..3 {

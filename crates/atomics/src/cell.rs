@@ -9,7 +9,7 @@ use loom::cell::UnsafeCell;
 pub struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the value is reached only through `with` and `with_mut`, whose callers promise that
-// nobody writes meanwhile. It may be changed by one thread after another, so it must be `Send`.
+// no thread writes meanwhile. It may be changed by one thread after another, so it must be `Send`.
 // That several look at once needs `Sync`, which is a bound of `with`.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
@@ -74,7 +74,7 @@ impl<T: Copy> PlainCell<T> {
 
     /// A copy of the value.
     pub fn get(&self) -> T {
-        // SAFETY: the model fails where somebody else writes meanwhile.
+        // SAFETY: the model fails where another thread writes meanwhile.
         self.0.with(|value| unsafe { *value })
     }
 
@@ -85,7 +85,7 @@ impl<T: Copy> PlainCell<T> {
 
     /// Sets the value and returns the one before.
     pub fn replace(&self, value: T) -> T {
-        // SAFETY: the model fails where somebody else looks or writes meanwhile.
+        // SAFETY: the model fails where another thread looks or writes meanwhile.
         self.0
             .with_mut(|place| unsafe { core::mem::replace(&mut *place, value) })
     }

@@ -74,8 +74,8 @@ pub trait SingleWriter {
 
     /// Loads, relaxed, in the thread that stores.
     ///
-    /// Tells loom that nobody else stores. Of several loads before a store loom remembers only the
-    /// last: if the writer's own load came after others' loads, loom would not try the store
+    /// Tells loom that no other thread stores. Of several loads before a store loom remembers only
+    /// the last: if the writer's own load came after others' loads, loom would not try the store
     /// before those.
     fn load_own(&self) -> Self::Value;
 }
@@ -89,7 +89,7 @@ macro_rules! single_writer {
             fn load_own(&self) -> $value {
                 #[cfg(not(loom))]
                 return self.load(Ordering::Relaxed);
-                // SAFETY: nobody else stores; the model fails if somebody does.
+                // SAFETY: no other thread stores; the model fails if one does.
                 #[cfg(loom)]
                 return unsafe { self.unsync_load() };
             }

@@ -208,8 +208,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) seed: Option<u64>,
 
-    /// Where components run (HEARTH_PLACE): os, spread, single, random, steal, talk, or the file of a
-    /// plan that `hearth place --plan` wrote
+    /// Place components by a policy (HEARTH_PLACE): os, spread, single, random, steal, talk, or the
+    /// file of a plan that `hearth place --plan` wrote
     ///
     /// os: threads wherever the operating system puts them; components on their creator's worker;
     /// the default.
@@ -217,8 +217,8 @@ pub(crate) struct Run {
     /// single: all on the first core.
     /// random: anywhere.
     /// steal: on their creator's worker; idle workers take components that compute from busy ones.
-    /// talk: near their peers, as the program's text and this machine's profile suggest, and then as
-    /// their messages show.
+    /// talk: near their peers, as the program's text and this machine's profile suggest, and then
+    /// as their messages show.
     #[arg(long, value_name = "POLICY", value_parser = place_option, verbatim_doc_comment)]
     pub(crate) place: Option<PlaceOption>,
 
@@ -231,11 +231,11 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
-    /// Where servers run: components that several others send to (HEARTH_SERVERS)
+    /// Choose how servers are called: components that several others send to (HEARTH_SERVERS)
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) servers: Option<Servers>,
 
-    /// Where components allocate (HEARTH_HEAPS)
+    /// Choose where components allocate (HEARTH_HEAPS)
     #[arg(long, value_enum, value_name = "HEAPS")]
     pub(crate) heaps: Option<Heaps>,
 
@@ -430,7 +430,7 @@ pub(crate) struct Build {
     #[arg(long)]
     pub(crate) debug: bool,
 
-    /// What to write; C goes to standard output unless OUT is given
+    /// The kind of output; C goes to standard output unless OUT is given
     #[arg(long, value_enum, value_name = "KIND", default_value = "executable")]
     pub(crate) emit: Emit,
 

@@ -62,9 +62,8 @@ impl Watching {
         command.env("HEARTH_WATCH", place);
     }
 
-    /// Runs the program to its end. Signals are its business: this process only passes on those
-    /// that it alone has got. Who kills this process kills the program, as it is without a
-    /// recording.
+    /// Runs the program to its end. Signals are for the program: this process passes on only those
+    /// that it alone received. Killing this process kills the program, as without a recording.
     pub(crate) fn run(
         &self,
         start: std::io::Result<(PathBuf, Option<File>)>,

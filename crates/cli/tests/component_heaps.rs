@@ -1,5 +1,5 @@
-//! Where the data of components lies: each way gives the same answers, memory comes back, and the
-//! log tells of every block.
+//! The places of components' data: each gives the same answers, memory is returned, and the log has
+//! every block.
 
 mod support;
 

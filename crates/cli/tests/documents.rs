@@ -9,8 +9,8 @@
 //! insense,fragment   is not a whole program
 //! ```
 //!
-//! On the front page a `console` fence that begins with `$ hearth` is run from the repository's root,
-//! and its other lines are what the command prints.
+//! On the front page a `console` fence that begins with `$ hearth` is run from the repository's
+//! root, and its other lines are what the command prints.
 
 mod support;
 
@@ -55,7 +55,7 @@ struct Fence {
     line: usize,
     kind: String,
     text: String,
-    /// What the fence right behind it holds: the program's output, or its complaint.
+    /// The contents of the fence right after it: the program's output, or its complaint.
     said: Option<String>,
 }
 
@@ -198,7 +198,7 @@ fn errors_of(text: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Where a story shows a mistake, it is the one that the story is about.
+/// Checks that a story shows the mistake that it is about.
 fn story_shows_its_code(story: &Path) -> Result<(), String> {
     let code = code_of(story);
     let text = fs::read_to_string(story).map_err(|error| error.to_string())?;

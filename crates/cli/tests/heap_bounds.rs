@@ -1,5 +1,5 @@
-//! What the compiler says of a heap's size against what heaps have: every allocation and free of
-//! the corpus, the workloads and the examples, and of random programs, as the log tells them.
+//! The compiler's bounds against the contents of heaps: every allocation and free of the corpus,
+//! the workloads, the examples and random programs, as the log has them.
 
 mod support;
 
@@ -142,7 +142,7 @@ fn check(program: &str, bounds: &BTreeMap<String, HeapBound>, log: &str, seen: &
     }
 }
 
-/// What a run writes to its log.
+/// The log of a run.
 fn log_of(mut command: Command, stdin: &str, log: &Path) -> String {
     command.arg("--heap-log").arg(log);
     outcome(&mut command, Some(stdin.as_bytes())).expect("it ends");

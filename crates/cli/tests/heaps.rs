@@ -83,7 +83,7 @@ impl Running {
         self.0.id().to_string()
     }
 
-    /// What the command says of it.
+    /// The command's answer about it.
     fn told(&self, words: &[&str]) -> Outcome {
         let pid = self.pid();
         let (action, rest) = words.split_first().expect("an action");

@@ -51,7 +51,7 @@ impl Place {
         outcome(&mut self.command(words), None).unwrap()
     }
 
-    /// What it writes to standard output, if all is well.
+    /// Its standard output, if all is well.
     #[track_caller]
     fn answer(&self, words: &[&str]) -> String {
         let found = self.call(words);
@@ -526,7 +526,7 @@ fn places_that_cannot_be_written() {
     let found = outcome(&mut homeless, None).unwrap();
     assert_eq!(found.code(), Some(3));
     assert!(
-        found.stderr.contains("name it with HEARTH_PROFILE"),
+        found.stderr.contains("name one with HEARTH_PROFILE"),
         "{}",
         found.stderr
     );
@@ -590,7 +590,7 @@ fn an_interrupted_probe_leaves_the_older_profile() {
     let place = Place::new("interrupted").with("p.json", "older");
     let found = interrupted(&place, "-INT");
     assert_eq!(found.code(), Some(130), "{}", found.stderr);
-    assert_eq!(found.stderr, "hearth: interrupted; p.json is as it was\n");
+    assert_eq!(found.stderr, "hearth: interrupted; p.json is unchanged\n");
     assert_eq!(fs::read_to_string(place.path("p.json")).unwrap(), "older");
     let names = fs::read_dir(&place.folder).unwrap().count();
     assert_eq!(names, 1, "nothing is left lying about");

@@ -29,13 +29,11 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "hearth-runtime",
         "carved into contract, exchange, steering, services and rim",
     ),
-    ("hearth-net", "server and patterns know each other"),
     ("hearth-sync", "requests know the mailbox that they wait in"),
     (
         "hearth-lang",
         "`emit` takes its sources from `compile`; the walk of `graph` is one circle",
     ),
-    ("hearth-cli", "`expected` takes its site from `commands`"),
     (
         "hearth-sys",
         "clocks and files under /proc take the interface from `system`",
@@ -280,7 +278,7 @@ fn may_hold(predicate: &[TokenTree]) -> bool {
     }
 }
 
-/// Where the item, field or statement ends that begins here.
+/// The end of the item, field or statement that begins here.
 fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     while attribute(&tokens[at..]).is_some() {
         at += 2;
@@ -334,7 +332,7 @@ fn path_at(tokens: &[TokenTree]) -> Vec<String> {
     path
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy)]
 enum Found {
     Module(usize),

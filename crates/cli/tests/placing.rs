@@ -89,7 +89,7 @@ fn reasons_other_ways_and_patterns_are_told() {
 fn what_siblings_do_together_is_explained_where_it_is_told() {
     let file = workload("no-communication.isf");
     let picture = empty_folder("placing-siblings").join("siblings.svg");
-    let explained = "threads do up to 125 % together";
+    let explained = "threads of a core reach 125 % together";
     let told = |machine: &str| {
         let svg = picture.display().to_string();
         let (code, stdout, _) = place(&[&file, "--machine", machine, "--svg", &svg]);
@@ -133,7 +133,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
     let (code, _, stderr) = run(&workload("no-communication.isf"));
     assert_eq!(code, Some(0));
     assert!(stderr.contains("the plan of another program"), "{stderr}");
-    assert!(stderr.contains("plans for what is there now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
     let text = fs::read_to_string(plan).unwrap();
     let mut stored: serde_json::Value = serde_json::from_str(&text).unwrap();
     stored["places"][0]["component"] = "nobody".into();
@@ -145,7 +148,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
         "{stderr}"
     );
     assert!(stderr.contains("not in the plan"), "{stderr}");
-    assert!(stderr.contains("plans for what is there now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -300,7 +306,7 @@ fn bad_input_is_told() {
     let (code, _, stderr) = call(&["run", &file, "--place-log", "log"]);
     assert_eq!(code, Some(2));
     assert!(
-        stderr.contains("without --place talk or --servers auto: add one of them"),
+        stderr.contains("needs --place talk or --servers auto"),
         "{stderr}"
     );
     let plan = write("plan.json", "{\"format\": 1, \"places\": []}");

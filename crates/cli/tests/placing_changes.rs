@@ -267,8 +267,8 @@ fn cores_that_are_taken_away_and_given_back_while_it_runs() {
     }
 }
 
-/// Who is placed by name or by a policy stays there, however long it computes: three that never
-/// wait take three threads in turn, and all of those are kept on the core.
+/// A component placed by name or by a policy stays there, however long it computes: three that
+/// never wait take three threads in turn, and all of those are kept on the core.
 #[test]
 fn whoever_computes_for_long_stays_where_it_is_placed() {
     const COMPUTING: &str = "

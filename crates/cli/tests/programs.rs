@@ -76,7 +76,7 @@ fn name_of(path: &Path) -> String {
         .to_string()
 }
 
-/// What a case says about itself.
+/// The description of a case.
 struct Case {
     folder: PathBuf,
     program: PathBuf,
@@ -322,7 +322,7 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What carries components makes no difference to what a program does.
+/// The carrier makes no difference to a program's behaviour.
 const CARRIERS: [&[&str]; 10] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],

@@ -23,7 +23,7 @@ fn run(name: &str, options: &[&str], settings: &[(&str, &str)], stdin: Option<&s
     outcome(&mut command, stdin.map(str::as_bytes)).expect("it ends")
 }
 
-/// What happened in a run, as the runtime writes it.
+/// The course of a run, as the runtime writes it.
 fn record_of(name: &str, seed: &str, stdin: Option<&str>) -> String {
     let file = empty_folder(&format!("record-{name}-{seed}")).join("record");
     let settings = [

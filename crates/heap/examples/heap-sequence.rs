@@ -1,17 +1,17 @@
 //! `heap-sequence SEED OPERATIONS`: a random sequence of operations on heaps beside an oracle, by
-//! several owners that take turns.
+//! several owners in turn.
 //!
-//! Each owner is a thread, and one at a time does a few operations; so a seed means the same each
-//! time, but for the heaps' helper. Owners free each other's blocks, end, and are followed by new
-//! ones, which take over what the old ones had. What must hold:
-//! - no two live blocks overlap, all are as long and as aligned as was asked, zero where that was
-//!   asked, and what was written to them stays;
-//! - whenever a heap is looked at, all its invariants hold (`hearth_heap::check_this_thread`), and
+//! Each owner is a thread, and one at a time does a few operations; so a seed always means the
+//! same, except for the heaps' helper. Owners free each other's blocks, end, and are followed by
+//! new ones, which take over their heaps. What must hold:
+//! - no two live blocks overlap, all have the requested size and alignment, are zero where
+//!   requested, and keep their contents;
+//! - whenever a heap is checked, all its invariants hold (`hearth_heap::check_this_thread`), and
 //!   every live block is in use there;
 //! - at the end everything has come home: no heap has a block in use.
 //!
-//! `fuzz/run heap` runs many of these, each in a process of its own, as a heap that is broken ends
-//! with its process; and shortens what fails.
+//! `fuzz/run heap` runs many of these, each in a process of its own, as a broken heap ends its
+//! process; and shortens what fails.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -37,11 +37,11 @@ fn main() -> ExitCode {
 
 /// Owners at once, at most.
 const OWNERS: usize = 4;
-/// Operations of a turn at most.
+/// The most operations of a turn.
 const TURN: usize = 400;
 /// Operations between changes of what is asked for.
 const PHASE: usize = 2500;
-/// What is made of chunks is in no heap.
+/// Blocks of whole chunks belong to no heap.
 const CHUNK: usize = 64 << 10;
 
 /// A live block.
@@ -50,19 +50,19 @@ struct Block {
     size: usize,
     mark: u8,
     owner: usize,
-    /// Its place in the state's order.
+    /// Its position in the state's order.
     place: usize,
 }
 
-/// What goes from owner to owner.
+/// The state that goes from owner to owner.
 struct State {
     random: Random,
     live: BTreeMap<usize, Block>,
-    /// All that live, in any order: for uniform choices.
+    /// All live blocks, in any order: for uniform choices.
     order: Vec<usize>,
     left: usize,
     done: usize,
-    /// Sizes have up to so many bits, or most are the same; and so many blocks live.
+    /// Sizes have up to this many bits, or most are the same; and the number of live blocks.
     bits: usize,
     usual: Option<usize>,
     most: usize,
@@ -202,7 +202,7 @@ impl State {
 
     fn remove(&mut self, count: usize, owner: usize) {
         let Some(first) = self.any() else { return };
-        // More often what is its own.
+        // Its own blocks more often.
         let is_own = self.random.chance(70);
         let starts: Vec<usize> = self
             .live
@@ -231,11 +231,11 @@ impl State {
         self.add(now, size, 16, if stays { old.owner } else { owner });
     }
 
-    /// The owner's heap is whole, and has its live blocks in use.
+    /// Asserts that the owner's heap keeps its invariants, and has its live blocks in use.
     fn check(&self, owner: usize) {
         let census = heap::check_this_thread();
         for (start, block) in &self.live {
-            // Larger ones start at chunks, and belong to nobody.
+            // Larger blocks start at chunks, and belong to no heap.
             if block.owner == owner && start % CHUNK != 0 {
                 let length = census.used.get(start);
                 assert!(
@@ -247,10 +247,10 @@ impl State {
     }
 }
 
-/// Are they all this byte? Of many some are looked at.
+/// Whether all bytes are this one; samples large blocks.
 ///
 /// # Safety
-/// So many bytes may be read.
+/// This many bytes may be read.
 unsafe fn is_all(block: *const u8, size: usize, byte: u8) -> bool {
     let step = (size / 512).max(1);
     (0..size)
@@ -262,7 +262,7 @@ unsafe fn is_all(block: *const u8, size: usize, byte: u8) -> bool {
 
 enum Turn {
     Operations(Box<State>),
-    /// Tell others what was freed of theirs, take back what they freed. What is in use yet.
+    /// Sends remote frees, and takes back others'. Returns the blocks still in use.
     Settle,
 }
 
@@ -311,7 +311,7 @@ impl Owner {
         self.answers.recv().ok()
     }
 
-    /// It ends; what it panicked with goes on.
+    /// Ends it; passes its panic on.
     fn end(self) {
         drop(self.turns);
         if let Err(panic) = self.thread.join() {
@@ -320,7 +320,7 @@ impl Owner {
     }
 }
 
-/// One sequence of so many operations.
+/// Runs one sequence of operations.
 fn run(seed: u64, operations: usize) {
     let mut state = Box::new(State::new(seed, operations));
     let count = 1 + state.random.below(OWNERS);
@@ -333,10 +333,10 @@ fn run(seed: u64, operations: usize) {
             _ => return owners.swap_remove(number).end(),
         }
         if ends {
-            // The next one has what this one had.
+            // The next one gets this one's heap.
             let next = Owner::new(number);
             std::mem::replace(&mut owners[number], next).end();
-            // It takes the heap over that the old one left.
+            // It takes over the heap that the old one left.
             owners[number].turn(Turn::Settle);
         }
     }
@@ -350,9 +350,9 @@ fn run(seed: u64, operations: usize) {
     owners.into_iter().for_each(Owner::end);
 }
 
-/// In a while, as the helper gives back what was lent to it.
+/// Waits until everything is home, as upkeep gives back lent pages in a while.
 fn everything_comes_home(owners: &[Owner]) {
-    // This thread's own, and what it has freed of others'.
+    // This thread's own blocks, and its remote frees.
     let limit = Instant::now() + Duration::from_secs(5);
     loop {
         heap::settle_this_thread();

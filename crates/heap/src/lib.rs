@@ -48,21 +48,16 @@ pub use ground::os::CreateThread;
 pub use ground::{geometry, words};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
-#[cfg(not(loom))]
-pub use process::blocks::{
-    allocate, allocate_aligned, allocate_zeroed, begin, flush, free, reallocate, usable_size,
-};
-#[cfg(not(loom))]
-pub use process::helper::{
-    be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks,
-};
-#[cfg(not(loom))]
-pub use process::inspect;
-#[cfg(not(loom))]
-pub use process::private_heap::{PrivateHeap, Room};
-#[cfg(not(loom))]
-pub use process::rust::Hearth;
-#[cfg(not(loom))]
-pub use process::statistics::{Figures, Totals, figures, totals, trim};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use process::statistics::{check_this_nursery, check_this_thread, settle_this_thread};
+#[cfg(not(loom))]
+pub use process::{
+    blocks::{
+        allocate, allocate_aligned, allocate_zeroed, begin, flush, free, reallocate, usable_size,
+    },
+    helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks},
+    inspect,
+    private_heap::{PrivateHeap, Room},
+    rust::Hearth,
+    statistics::{Figures, Totals, figures, totals, trim},
+};

@@ -1,5 +1,5 @@
-//! The bound of every operation, counted: times around loops, and regions whose words are looked
-//! at. It depends neither on how many blocks there are nor on how many were freed from elsewhere.
+//! The bound of every operation, counted in turns of loops and looks at regions' words. It depends
+//! neither on the number of blocks nor on the number of remote frees.
 //!
 //! Run by `./x test`; the feature `meter` makes the heap count.
 
@@ -44,8 +44,8 @@ impl Worst {
     }
 }
 
-/// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which
-/// does more about idle pages. Upkeep, as there is no helper here, fits in as well.
+/// The bounds that `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger
+/// one, which does more about idle pages. They include upkeep, as there is no helper here.
 const ALLOCATE: Worst = Worst {
     steps: 68,
     touches: 260,
@@ -72,8 +72,8 @@ fn free(block: usize) {
     unsafe { heap::free(std::ptr::with_exposed_provenance_mut(block)) };
 }
 
-/// Fills a heap with so many blocks of a size that `size` tells, exchanges them at random, frees
-/// them in an order that leaves holes, and fills it again.
+/// Fills a heap with `blocks` of sizes that `size` draws, exchanges them at random, frees them in
+/// an order that leaves holes, and fills it again.
 fn exercise(blocks: usize, bound: Worst, mut size: impl FnMut(&mut Random) -> usize) {
     let mut random = Random(blocks as u64 + 1);
     let (mut allocate, mut freed) = (Worst::default(), Worst::default());
@@ -88,7 +88,7 @@ fn exercise(blocks: usize, bound: Worst, mut size: impl FnMut(&mut Random) -> us
         let size = size(&mut random);
         live[at] = allocate.of(|| heap::allocate(size)).expose_provenance();
     }
-    // Every second one, then the rest: each of these makes two holes one.
+    // Every second one, then the rest: each of these joins two holes.
     for half in 0..2 {
         for at in (half..live.len()).step_by(2) {
             freed.of(|| free(live[at]));
@@ -128,9 +128,9 @@ fn operations_are_bounded() {
     }
 }
 
-/// A heap that is given back as a whole: so many steps for each chunk, as many as there are places
-/// for regions in one, twice, and one for the region's marks if it has some; and for the pieces of
-/// nurseries and what is for the heap alone, threads included.
+/// The bound of destroying a heap, per chunk: as many steps as a chunk has places for regions,
+/// twice, and one for each region's marks; and a constant for the pieces of nurseries, the heap
+/// itself and the threads.
 const DESTROY_CHUNK: Worst = Worst {
     steps: 2 * 90 + 85,
     touches: 5 * 90,
@@ -140,8 +140,8 @@ const DESTROY_REST: Worst = Worst {
     touches: 2400,
 };
 
-/// However many blocks a heap has, and however many of them others have freed: to destroy it takes
-/// time for its chunks.
+/// Destroying a heap takes time for its chunks, however many blocks it has, and however many of
+/// them others have freed.
 fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     let mut random = Random(blocks as u64 + 3);
     for freed in [0, blocks / 2] {
@@ -174,8 +174,8 @@ fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     }
 }
 
-/// A heap that is dropped takes home what others have freed: each region once, and each region that
-/// is free then is released once. And what it keeps in front, of all classes.
+/// The bound of dropping a heap, per chunk: it takes remote frees back once per region, and
+/// releases each region that is free then; and a constant for its cached blocks of all classes.
 const DROP_CHUNK: Worst = Worst {
     steps: 3 * 85,
     touches: 8 * 85,
@@ -185,7 +185,7 @@ const DROP_REST: Worst = Worst {
     touches: 8000,
 };
 
-/// However many blocks others have freed, to drop a heap takes time for its chunks.
+/// Dropping a heap takes time for its chunks, however many blocks others have freed.
 fn dropped_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     let mut random = Random(blocks as u64 + 5);
     let heap = PrivateHeap::new().expect("there is memory");
@@ -210,7 +210,7 @@ fn dropped_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     );
 }
 
-/// A private heap's operations may do one of a nursery's as well.
+/// A private heap's operation may include one of a nursery.
 const ALLOCATE_PRIVATE: Worst = Worst {
     steps: 2 * ALLOCATE.steps,
     touches: 2 * ALLOCATE.touches,
@@ -219,10 +219,10 @@ const FREE_PRIVATE: Worst = Worst {
     steps: 2 * FREE.steps,
     touches: 2 * FREE.touches,
 };
-/// Making one takes a page; ending one that has no blocks gives what fronts and spares hold.
+/// Making a heap takes a page; ending one without blocks gives back what caches and spares hold.
 const MAKE: Worst = ALLOCATE;
 
-/// Private heaps that come and go with a few blocks each, which any of them frees.
+/// Private heaps that come and go with a few blocks each, freed by any of them.
 fn private_heaps(count: usize) {
     let mut random = Random(count as u64);
     let (mut made, mut allocated, mut freed) =
@@ -266,7 +266,7 @@ fn private_heaps(count: usize) {
     live.into_iter().for_each(free);
 }
 
-/// However many blocks others have freed: the next operations cost no more.
+/// The next operations cost no more, however many blocks others have freed.
 fn remote_frees() {
     for blocks in [1000, 100_000, 1_000_000] {
         for size in [64, 600] {

@@ -1,12 +1,11 @@
-//! Blocks that are free and still cut off: given out again as they are, and joined when others need
-//! the room.
+//! Deferred blocks: handed out again as they are, and coalesced when others need the room.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hearth_heap::{self as heap, check_this_thread, totals};
 use hearth_testing::random::Random;
 
-/// What the process has is looked at, so one test is run at a time.
+/// Runs one test at a time, as they look at totals of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -28,8 +27,8 @@ fn free(block: usize) {
 const SMALL: usize = 64;
 const BYTES: usize = 20 << 20;
 
-/// One block of each KiB stays, so all the others are loose. Then come larger blocks, and as many
-/// bytes as were freed: they must find most of it.
+/// One block of each KiB stays, so all the others are deferred. Then larger blocks come, as many
+/// bytes as were freed: they must find most of that room.
 #[test]
 fn what_is_loose_is_used_before_there_is_more() {
     let _alone = alone();
@@ -55,7 +54,7 @@ fn what_is_loose_is_used_before_there_is_more() {
     larger.into_iter().for_each(free);
 }
 
-/// Whatever the order, all blocks that come again are different ones, and the heap is whole.
+/// Blocks that come again are all different, in any order, and the heap keeps its invariants.
 #[test]
 fn loose_blocks_are_given_out_once() {
     let _alone = alone();

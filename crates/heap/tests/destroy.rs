@@ -1,4 +1,4 @@
-//! Heaps given back as a whole, blocks and all: nothing stays, and marks that come late hit nobody.
+//! Heaps destroyed as a whole, blocks and all: nothing stays, and late marks hit nobody.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hearth_heap::{self as heap, PrivateHeap, check_this_nursery, check_this_thread, totals};
 use hearth_testing::random::Random;
 
-/// What the process has is looked at, so one test is run at a time.
+/// Runs one test at a time, as they look at totals of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -17,8 +17,8 @@ fn new() -> PrivateHeap {
     PrivateHeap::new().expect("there is memory")
 }
 
-/// Mixed sizes. Heaps of which most is in use, or that are below 1 MiB, lend the helper nothing,
-/// which would have a few pieces for some ticks more.
+/// Mixed sizes. Heaps mostly in use, or below 1 MiB, lend nothing; the helper would hold a few
+/// pieces for some ticks more.
 fn size(random: &mut Random, bits_max: usize) -> usize {
     let bits = match random.below(100) {
         0..80 => random.below(10),
@@ -40,7 +40,7 @@ fn free(block: usize) {
     unsafe { heap::free(std::ptr::with_exposed_provenance_mut(block)) };
 }
 
-/// Is it so, or will it be in a moment?
+/// Waits a moment for a condition.
 fn comes_true(is_so: impl Fn() -> bool) -> bool {
     let patience = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -64,7 +64,7 @@ fn ten_thousand_heaps_leave_nothing() {
     let mut most = 0;
     for nth in 0..10_000 {
         let own = new();
-        // Some have a page, some take chunks of all levels, and some keep much in front.
+        // Some have a page, some take chunks of all levels, and some have full caches.
         let (blocks, owned_max) = [
             (5, usize::MAX),
             (50, usize::MAX),
@@ -98,7 +98,7 @@ fn ten_thousand_heaps_leave_nothing() {
         }
         match nth {
             0..1000 => most = most.max(totals().held),
-            // The helper may have idle pages of some chunks, and keep them until it is scheduled.
+            // The helper may hold idle pages of some chunks until it is scheduled.
             _ => assert!(
                 comes_true(|| totals().held <= most + (1 << 20)),
                 "{nth}: {:?}",
@@ -108,8 +108,8 @@ fn ten_thousand_heaps_leave_nothing() {
     }
 }
 
-/// More threads than cores free some blocks of each heap, and tell it when they like: while it is
-/// destroyed, or when its memory is another's. Whose blocks must stay as they are.
+/// More threads than cores free some blocks of each heap, and send the marks at any time: while it
+/// is destroyed, or when its memory is another's, whose blocks must stay as they are.
 #[test]
 fn marks_that_come_late_hit_nobody() {
     const THREADS: usize = 6;
@@ -125,7 +125,7 @@ fn marks_that_come_late_hit_nobody() {
             for blocks in receiver {
                 blocks.into_iter().for_each(free);
                 done.send(()).expect("the other end is there");
-                // Else it is told with the next blocks.
+                // Otherwise it is sent with the next blocks.
                 if random.below(2) == 0 {
                     (0..random.below(2000)).for_each(|_| std::hint::spin_loop());
                     heap::flush();
@@ -162,7 +162,7 @@ fn marks_that_come_late_hit_nobody() {
         // Every free has returned before the heap is destroyed.
         (0..asked).for_each(|_| is_done.recv().expect("the threads are there"));
         destroy(own);
-        // What it had is another's now.
+        // Its memory is another's now.
         for _ in 0..count / 2 {
             let size = size(&mut random, 12);
             kept.push((block(&other, size, round as u8), size, round as u8));
@@ -201,8 +201,8 @@ fn marks_that_come_late_hit_nobody() {
     assert_eq!(check_this_nursery(), 0, "all pieces came back");
 }
 
-/// Marks that are kept back, as of the second block of a region that is freed in a row, hold their
-/// chunk, or its piece, and the heap itself; and no more.
+/// Marks that are kept back, as of the second block of a region that is freed in a row, keep their
+/// chunk or piece and the heap itself, and no more.
 #[test]
 fn what_is_awaited_stays_and_nothing_else() {
     let _alone = alone();
@@ -230,8 +230,7 @@ fn what_is_awaited_stays_and_nothing_else() {
         });
         is_told.recv().expect("the thread is there");
         destroy(own);
-        // A thread's heap, the chunk of the mark or the sixteen that it is one of, and the
-        // nursery's.
+        // A thread's heap, the chunk of the mark or the sixteen around it, and the nursery's.
         let most = before + (1 << 20) + (1 << 16) + (1 << 16);
         assert!(
             totals().held <= most,
@@ -256,8 +255,8 @@ fn wait(time: Duration) {
     }
 }
 
-/// The helper has idle pages of a heap that is destroyed, and forgets them later: not what is in
-/// the same place by then.
+/// The helper has idle pages of a destroyed heap, and gives their memory back later: it must not
+/// hit what lies there by then.
 #[test]
 fn what_the_helper_has_is_awaited() {
     let _alone = alone();
@@ -278,10 +277,11 @@ fn what_the_helper_has_is_awaited() {
             }
         }
         let larger: Vec<usize> = (0..30).map(|_| block(&own, 150_000, 2)).collect();
-        // At another point of what the helper does, each time.
+        // At a different point of the helper's work each time.
         wait(Duration::from_micros(250 * (round % 20)));
         let _ = own.check();
-        // Whoever lends a page has not touched it any more; the helper may be done with it by now.
+        // A heap that lends a page no longer counts it as touched; the helper may be done with it
+        // by now.
         let filled = blocks.len() * 4096 + larger.len() * 150_000;
         lent += filled.saturating_sub(own.figures().touched);
         destroy(own);

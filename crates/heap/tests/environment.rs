@@ -1,4 +1,4 @@
-//! Whose environment is asked, and where it is found.
+//! The environment that counts: the process's own, and not another user's.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -8,9 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 
-/// Set for the program that is started.
+/// Marks the started program.
 const STARTED: &str = "TEST_ENVIRONMENT";
-/// Somebody without rights.
+/// A user without rights.
 const NOBODY: u32 = 65534;
 
 fn is_root() -> bool {
@@ -18,7 +18,7 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// What is started: the first allocation ends it if it asks for its environment.
+/// The started program: its first allocation ends it if it reads the environment.
 #[test]
 fn begins() {
     if env::var_os(STARTED).is_some() {
@@ -39,8 +39,8 @@ fn starting(program: &std::path::Path) -> Command {
     command
 }
 
-/// A program that has more rights than who starts it does not ask that one's environment. Only root
-/// makes such programs.
+/// A program with more rights than the user who starts it ignores that user's environment. Only
+/// root makes such programs.
 #[test]
 fn that_of_a_privileged_program_is_not_asked() {
     if !is_root() {
@@ -59,7 +59,7 @@ fn that_of_a_privileged_program_is_not_asked() {
     let said = for_root.expect("it starts");
     assert!(!said.status.success(), "its own environment is asked");
     let Ok(said) = for_nobody else {
-        // Nobody may come to the folder.
+        // Others cannot enter the folder.
         return;
     };
     let text = String::from_utf8_lossy(&said.stdout);
@@ -69,7 +69,7 @@ fn that_of_a_privileged_program_is_not_asked() {
     }
 }
 
-/// Whoever asks to be protected is, or is told. Only root takes `/proc` away.
+/// Hardening works without `/proc`, or fails with a message. Only root takes `/proc` away.
 #[test]
 fn it_is_found_where_there_is_no_proc() {
     if !is_root() {
@@ -98,9 +98,9 @@ fn it_is_found_where_there_is_no_proc() {
     };
     // SAFETY: system calls only.
     unsafe { command.pre_exec(take_away) };
-    // A root that may not do so, in a container, has shown nothing.
+    // A root without that right, in a container, shows nothing.
     if let Ok(said) = command.output() {
         let error = String::from_utf8_lossy(&said.stderr);
-        assert!(error.contains("nonsense is no mode"), "{error}");
+        assert!(error.contains("nonsense is not a mode"), "{error}");
     }
 }

@@ -1,10 +1,10 @@
-//! Blocks of one thread's, or of a component's heap, that others ask for, grow and free, while
-//! those beside come and go: by vectors that are made in one thread and grow in another, and by the
-//! heap's own interface.
+//! Blocks of a thread's or component's heap whose size other threads ask for, and which they grow
+//! and free, while neighbours come and go: by vectors made in one thread and grown in another, and
+//! by the heap's own interface.
 //!
-//! A timer interrupts one thread every few tens of microseconds: on few cores what happens inside
-//! of a few instructions wants an interruption. `HEARTH_TEST_DEEP=1` takes five hundred times as
-//! long, `HEARTH_TEST_SEED` replays what each thread does.
+//! A timer interrupts one thread every few tens of microseconds: on few cores, only an interruption
+//! brings another thread between a few instructions. `HEARTH_TEST_DEEP=1` takes five hundred times
+//! as long, `HEARTH_TEST_SEED` replays each thread's choices.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -18,10 +18,9 @@ use hearth_testing::random::Random;
 #[global_allocator]
 static GLOBAL: heap::Hearth = heap::Hearth;
 
-/// One size of each level; what comes and goes beside has the same, so that neighbours are of one
-/// class.
+/// One size of each level; neighbours have the same size, so that they are of one class.
 const SIZES: [usize; 7] = [112, 800, 3000, 5120, 20_000, 70_000, 200_000];
-/// So many come and go: more than wait in front of their class.
+/// Neighbours that come and go: more than fit the cache of their class.
 const BESIDE: usize = 6;
 /// Hand-overs of each size.
 const ROUNDS: u64 = 100;
@@ -83,7 +82,7 @@ impl Drop for Interruptions {
     }
 }
 
-/// Where blocks change hands: the owner fills it, the other empties it.
+/// The place where blocks change hands: the owner fills it, the other empties it.
 struct Place<T>(Mutex<Option<T>>);
 
 impl<T> Place<T> {
@@ -101,8 +100,8 @@ impl<T> Place<T> {
     }
 }
 
-/// The owner makes values and, as long as nobody has taken the last, has neighbours come and go;
-/// the other takes and grows them.
+/// The owner makes values and, until the last is taken, lets neighbours come and go; the other
+/// takes and grows them.
 fn hand_over<T: Send>(
     mut make: impl FnMut(u64) -> T + Send,
     mut beside: impl FnMut(u64) + Send,
@@ -119,12 +118,12 @@ fn hand_over<T: Send>(
                 while !between.is_empty() {
                     beside(round);
                 }
-                // While it is grown.
+                // While the other grows it.
                 for _ in 0..4 {
                     beside(round);
                 }
             }
-            // The mutex orders all but this, of which nothing depends.
+            // The mutex orders all but this flag, on which nothing depends.
             is_over.store(true, Ordering::Relaxed);
         });
         let timer = Interruptions::start();
@@ -140,8 +139,7 @@ fn hand_over<T: Send>(
 
 #[track_caller]
 fn all_are(bytes: &[u8], mark: u8, whose: &str) {
-    // One comparison of memory, which is fast without optimization, too: each byte is as the one
-    // before.
+    // One comparison of memory, fast even without optimization: each byte equals the one before.
     let is_so = bytes[0] == mark && bytes[1..] == bytes[..bytes.len() - 1];
     if !is_so {
         let wrong = bytes.iter().position(|byte| *byte != mark);
@@ -187,7 +185,7 @@ struct Block {
     mark: u8,
 }
 
-/// A component's heap, whose blocks others ask for, grow and free by the calls for any block.
+/// A component's heap, whose blocks others measure, grow and free by the functions for any block.
 #[test]
 fn blocks_of_components_grow_in_other_threads() {
     for size in SIZES {

@@ -1,9 +1,9 @@
-//! The longest operation in instructions, and how often the kernel is called, counted by going
-//! through it one instruction at a time, over heaps of a hundred to a million blocks: ten million
-//! with `HEARTH_TEST_DEEP=1`, which `./x test --deep` sets.
+//! The longest operation in instructions, and its system calls, counted by single-stepping over
+//! heaps of a hundred to a million blocks: ten million with `HEARTH_TEST_DEEP=1`, which `./x test
+//! --deep` sets.
 //!
-//! A child process does the operations, each between two breakpoints; this one goes through what
-//! lies between as a debugger does.
+//! A child process runs the operations, each between two breakpoints; this process steps through
+//! them as a debugger does.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions)))]
 #![allow(clippy::print_stdout, reason = "the figures are what one wants to see")]
 
@@ -15,13 +15,13 @@ use std::thread;
 use hearth_heap as heap;
 use hearth_testing::random::Random;
 
-/// What an operation may take at most; without the breakpoints, with the loop around it.
+/// The bound of an allocation, without the breakpoints, with the loop around it.
 const ALLOCATE_MAX: u32 = 4000;
 const FREE_MAX: u32 = 4000;
 /// Operations of each kind and state of a heap.
 const OPERATIONS: usize = 400;
 
-/// The most instructions of an operation, and the calls of the kernel of all of them.
+/// The most instructions of an operation, and the system calls of all of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Worst {
     instructions: u32,
@@ -33,7 +33,7 @@ fn breakpoint() {
     unsafe { asm!("int3") };
 }
 
-/// An operation that is counted.
+/// Runs an operation between breakpoints.
 fn counted<T>(operation: impl FnOnce() -> T) -> T {
     breakpoint();
     let result = operation();
@@ -52,8 +52,8 @@ fn allocate(random: &mut Random) -> usize {
     heap::allocate(size).expose_provenance()
 }
 
-/// What the child does: fills a heap, leaves holes, has others free some, and exchanges blocks.
-/// First all that is allocated is counted, then all that is freed.
+/// The child: fills a heap, leaves holes, has others free some blocks, and exchanges blocks. Counts
+/// allocations or frees.
 fn child(blocks: usize, is_freeing: bool) -> ! {
     let mut random = Random::new(blocks as u64);
     let small = |random: &mut Random| heap::allocate(1 + random.below(48)).expose_provenance();
@@ -116,7 +116,7 @@ fn trace(request: u32, child: i32) {
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Where the child is.
+/// The child's instruction pointer, and the bytes there.
 fn instruction(child: i32) -> (u64, u16) {
     // SAFETY: the child is stopped, and the registers are written.
     unsafe {
@@ -164,7 +164,7 @@ fn count(blocks: usize, is_freeing: bool) -> Worst {
     }
 }
 
-/// May this process be a debugger?
+/// Whether this process may be a debugger.
 fn can_trace() -> bool {
     // SAFETY: as in `count`.
     unsafe {
@@ -201,7 +201,7 @@ fn the_longest_operation_does_not_depend_on_the_number_of_blocks() {
             "{blocks}: {allocate:?}"
         );
         assert!(freed.instructions <= FREE_MAX, "{blocks}: {freed:?}");
-        // New arenas are opened by one call for each of what belongs to them, the helper is started
+        // New arenas are opened by one call for each of their parts, and the helper is started
         // once.
         assert!(allocate.calls <= 40, "{blocks}: {allocate:?}");
         assert!(freed.calls <= 40, "{blocks}: {freed:?}");

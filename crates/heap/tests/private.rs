@@ -1,4 +1,4 @@
-//! Private heaps: many at once beside an oracle, blocks that others free, heaps that end before
+//! Private heaps: many at once beside an oracle, blocks freed by others, and heaps that end before
 //! their blocks.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn is_filled(block: usize, size: usize, mark: u8) -> bool {
     size == 0 || unsafe { block.read() == mark && block.add(size - 1).read() == mark }
 }
 
-/// Blocks by address: whose, how long, and what is written in them.
+/// Blocks by address: their heap, their size, and their contents.
 type Oracle = BTreeMap<usize, (usize, usize, u8)>;
 
 fn insert(oracle: &mut Oracle, block: *mut u8, of: usize, size: usize, mark: u8) {
@@ -119,7 +119,7 @@ fn one_life(seed: u64) {
     check_this_thread();
 }
 
-/// Every live block is one that the walk over its heap finds in use.
+/// Asserts that the walk over a heap finds every live block in use.
 fn walk(heaps: &[Option<PrivateHeap>], oracle: &Oracle) {
     heap::flush();
     for (place, heap) in heaps.iter().enumerate() {
@@ -137,9 +137,9 @@ fn walk(heaps: &[Option<PrivateHeap>], oracle: &Oracle) {
     check_this_nursery();
 }
 
-/// Runs this on a thread whose nursery has lent nothing. A thread takes over what one that has
-/// ended left, of another test, perhaps with heaps that live on; so others are begun meanwhile,
-/// until one has nothing.
+/// Runs a test on a thread whose nursery has lent nothing. A thread takes over the heap of an ended
+/// one of another test, perhaps with heaps that live on; so this starts threads until one has an
+/// empty nursery.
 fn with_an_empty_nursery(run: impl FnOnce() + Send + 'static) {
     let look = move || match check_this_nursery() {
         0 => run(),
@@ -226,8 +226,7 @@ fn a_heap_goes_from_thread_to_thread() {
     assert!(census.used.is_empty(), "{census:?}");
 }
 
-/// Heaps that are made by one thread, filled by another, emptied by a third, and dropped by whoever
-/// is last.
+/// Heaps made by one thread, filled by another, emptied by a third, and dropped by whoever is last.
 #[test]
 fn heaps_and_blocks_travel_among_threads() {
     const THREADS: usize = 3;
@@ -293,7 +292,7 @@ fn heaps_and_blocks_travel_among_threads() {
 
 #[test]
 fn what_is_freed_twice_is_told() {
-    // See crates/malloc/tests: a fault ends the process. Here, what is no fault.
+    // See crates/malloc/tests for faults, which end the process. These are not faults.
     let heap = new();
     // SAFETY: null is nothing.
     unsafe { heap.free(std::ptr::null_mut()) };
@@ -312,7 +311,7 @@ fn what_is_freed_twice_is_told() {
     }
 }
 
-/// What a block of a size becomes: 1 to 16 granules of the lowest level that has so many.
+/// The size of a block after rounding: 1 to 16 granules of the lowest level with that many.
 fn rounded(size: usize) -> usize {
     let mut granule = 16;
     while size > 16 * granule {
@@ -321,8 +320,8 @@ fn rounded(size: usize) -> usize {
     size.next_multiple_of(granule)
 }
 
-/// As a component would: blocks of a few sizes come and go in any order, up to what was told. Did
-/// the heap stay as it was made?
+/// Plays a component: blocks of a few sizes come and go in any order, up to the given room. Returns
+/// whether the heap stayed as it was made.
 fn keeps_to(room: Room, random: &mut Random) -> bool {
     let heap = PrivateHeap::with_room(None, room).expect("there is memory");
     let before = heap.figures().owned;
@@ -374,7 +373,7 @@ fn room_is_made_if_it_is_worth_it() {
         heap.figures().owned
     };
     const PAGE: usize = 4096;
-    // Nothing known; it is in the first page; more than is worth it.
+    // Nothing known; fits the first page; too much to be worth it.
     assert_eq!(owned(0, 0), PAGE);
     assert_eq!(owned(400, 100), PAGE);
     assert_eq!(owned(100_000, 100), PAGE);

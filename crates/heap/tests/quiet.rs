@@ -1,5 +1,4 @@
-//! Threads that do nothing for a while: what is theirs and not in use goes back without them, and
-//! nothing happens to what is in use.
+//! Quiet threads: their idle memory goes back without them, and what is in use stays intact.
 
 use std::sync::mpsc;
 use std::thread;
@@ -31,7 +30,7 @@ fn resident() -> usize {
     pages.unwrap_or(0usize) * 4096
 }
 
-/// Far longer than it takes: the helper looks every 50 ms.
+/// Far longer than it takes: the helper searches every 50 ms.
 #[track_caller]
 fn within_a_minute(is_so: impl Fn() -> bool) {
     let start = Instant::now();
@@ -77,8 +76,8 @@ fn what_others_have_freed() {
     owner.join().expect("it does not panic");
 }
 
-/// Of 4 KiB, 64 bytes are in use: pages of whole chunks go back only if each has none. Of every
-/// fourth page a block stays.
+/// Of each 4 KiB, 64 bytes are in use: pages of whole chunks go back only if they are free. Of
+/// every fourth page a block stays.
 fn idle_pages() {
     let (tell, told) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
@@ -109,7 +108,7 @@ fn idle_pages() {
 }
 
 /// More threads than cores, each at work and then quiet for about as long as the helper waits; they
-/// free each other's blocks, too, and fork in between.
+/// also free each other's blocks, and fork in between.
 fn nothing_happens_to_what_is_in_use() {
     let until = Instant::now() + Duration::from_secs(3);
     thread::scope(|scope| {
@@ -166,7 +165,7 @@ fn live(lane: u64, until: Instant) {
     check_this_thread();
 }
 
-/// What a process does that has this thread alone, and its heap as it is now.
+/// Runs in a process with this thread alone, and its heap as it is now.
 fn in_a_child(work: impl FnOnce()) {
     // SAFETY: the child does its work, and ends without anything of the test's.
     unsafe {

@@ -1,5 +1,5 @@
-//! Random operations beside an oracle: no two blocks overlap, contents stay, addresses are aligned.
-//! And threads that free each other's blocks.
+//! Random operations beside an oracle: blocks do not overlap, contents stay, addresses are aligned;
+//! also with threads that free each other's blocks.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -34,7 +34,7 @@ impl Random {
     }
 }
 
-/// Live blocks: where, how long, and what is written at both ends.
+/// Live blocks: their addresses, their sizes, and the bytes at both ends.
 #[derive(Default)]
 struct Oracle(BTreeMap<usize, (usize, u8)>);
 
@@ -196,7 +196,7 @@ fn blocks_go_around() {
                         0..3 => own.push(Sent::new(&mut random)),
                         3..6 => {
                             let to = random.below(THREADS as u64) as usize;
-                            // Whoever has ended already leaves it to be dropped.
+                            // A thread that has ended already leaves the block to be dropped.
                             let _ = ins[to].send(Sent::new(&mut random));
                         }
                         6 if !own.is_empty() => {
@@ -248,7 +248,7 @@ fn what_another_frees_is_used_again() {
 
 #[test]
 fn threads_hand_their_heaps_on() {
-    // Each leaves some blocks behind. They are freed by the last.
+    // Each leaves some blocks behind, which the last one frees.
     let mut left = Vec::new();
     for _ in 0..500 {
         let thread = thread::spawn(|| {

@@ -244,7 +244,7 @@ pub fn check_prelude(prelude: Prelude) -> Checked {
     }
 }
 
-/// The parsed preludes: the current one, and behind it the older one that extends it.
+/// The parsed preludes: the current one, then the older one that extends it.
 #[derive(Default)]
 struct Environment {
     units: Vec<Unit>,

@@ -51,7 +51,7 @@ impl Span {
         }
     }
 
-    /// The empty span just behind this one.
+    /// The empty span just after this one.
     pub fn after(self) -> Span {
         Span {
             start: self.end,

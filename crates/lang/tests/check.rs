@@ -431,7 +431,7 @@ fn older_preludes_are_tried_in_turn() {
     assert_eq!(refused.prelude, Prelude::G3);
 }
 
-/// Where control may come back from `stop` and `throw`, no reference may be left without value.
+/// No reference may be left without a value if control may return from `stop` and `throw`.
 #[test]
 fn departures_come_back_under_compat_original() {
     let compat = Options {

@@ -1,4 +1,4 @@
-//! What the checker says about the wrong program of each story, as prose.
+//! The checker's messages about the wrong program of each story, as prose.
 //!
 //! `HEARTH_BLESS=1` writes the golden file anew; read the difference before keeping it.
 

@@ -48,7 +48,7 @@ fn marks(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// What the folder's `options` say to the checker; the rest is for the run.
+/// The folder's `options` for the checker; the others are for the run.
 fn settings(words: &str) -> Options {
     let mut options = Options::default();
     for word in words.split_whitespace() {
@@ -60,7 +60,7 @@ fn settings(words: &str) -> Options {
     options
 }
 
-/// What is wrong with the reports on one program.
+/// Mistakes in the reports on one program.
 fn disagreements(text: &str, options: &Options) -> Vec<String> {
     let lines = Sources::new("program.isf", text).lines(SourceId::USER);
     let marks = marks(text);

@@ -55,7 +55,7 @@ fn strange_layouts() {
         let mut text = PROGRAM.to_owned();
         for _ in 0..=random.below(6) {
             let at = gaps[random.below(gaps.len())].min(text.len());
-            text.insert_str(at, random.pick(LAYOUT));
+            text.insert_str(at, random.pick::<&str>(LAYOUT));
         }
         programs += usize::from(check(&text));
     }
@@ -88,7 +88,7 @@ fn any_tokens() {
     for _ in 0..40_000 {
         let mut text = String::new();
         for _ in 0..random.below(12) {
-            text.push_str(random.pick(WORDS));
+            text.push_str(random.pick::<&str>(WORDS));
             text.push(' ');
         }
         programs += usize::from(check(&text));

@@ -134,7 +134,7 @@ fn random_programs_have_theirs() {
     }
 }
 
-/// What holds of every graph.
+/// Checks the properties of every graph.
 fn validate(graph: &CommunicationGraph, path: &Path) {
     let path = path.display();
     assert!(!graph.components.is_empty(), "{path}");

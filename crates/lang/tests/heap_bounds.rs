@@ -25,7 +25,7 @@ fn bound(text: &str, component: &str) -> Result<u64, (String, u32)> {
     }
 }
 
-/// Of the only component, whose text this is.
+/// The bound of the only component, which has this text.
 fn of_one(inside: &str) -> Result<u64, (String, u32)> {
     bound(
         &format!(

@@ -51,7 +51,7 @@ fn any_tokens() {
     for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..random.below(60) {
-            text.push_str(random.pick(WORDS));
+            text.push_str(random.pick::<&str>(WORDS));
             if random.below(8) != 0 {
                 text.push(' ');
             }

@@ -1,4 +1,4 @@
-//! What the parser makes of every form of the language, as S-expressions.
+//! The trees of every form of the language, as S-expressions.
 
 use hearth_lang::source::{SourceId, Span};
 use hearth_lang::symbol::Interner;

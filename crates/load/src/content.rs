@@ -85,7 +85,7 @@ impl Content {
     /// Checks every byte of a value and returns its key and version.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The damage.
     pub fn examine(&self, value: &[u8]) -> Result<Head, Harm> {
         let Some((head, body)) = value.split_at_checked(HEAD) else {
             return Err(Harm::Short);

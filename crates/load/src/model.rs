@@ -1,4 +1,4 @@
-//! What a reader may see.
+//! Rules for the values that a reader may see.
 //!
 //! Connections are not ordered among each other, so several writes to a key may be under way at
 //! once and any of them may win. But a write that began after another was acknowledged supersedes
@@ -157,7 +157,7 @@ impl Model {
     /// Checks a value that a read saw.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn read_sees(
         &self,
         content: &Content,

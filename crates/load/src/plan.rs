@@ -189,7 +189,7 @@ impl Plan {
     /// Checks that the plan can be carried out.
     ///
     /// # Errors
-    /// What cannot be done, and what to do instead.
+    /// The mistake, and what to do instead.
     pub fn check(&self) -> Result<(), Mistake> {
         let text = KeyText::new(&self.prefix, self.keys);
         let (key_least, key_most) = self.key_sizes.bounds();

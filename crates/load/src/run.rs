@@ -59,7 +59,7 @@ pub enum Failed {
     Fill {
         /// Number of keys not written.
         missing: u64,
-        /// What broke and what the server said, most frequent first.
+        /// Broken connections and the server's answers, most frequent first.
         why: String,
     },
     /// The run was stopped.

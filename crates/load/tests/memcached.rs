@@ -1,4 +1,4 @@
-//! The command against memcached, if that is installed.
+//! The program against memcached, where memcached is installed.
 
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
@@ -17,7 +17,7 @@ impl Drop for Server {
     }
 }
 
-/// A memcached of its own, or one line that says why not.
+/// Starts a memcached, or prints one line with the reason why not.
 fn memcached(options: &[&str]) -> Option<Server> {
     let port = TcpListener::bind("127.0.0.1:0")
         .ok()?

@@ -98,7 +98,7 @@ fn open_loops_make_the_requests_they_are_asked_for() {
             .measure(Duration::from_millis(500))
             .pacing(Pacing::Open { rate, gaps, per });
         let run = Generator::new(plan).unwrap().run().unwrap();
-        // By the moments requests are meant for, not by when they are answered: chance only.
+        // Requests count by their scheduled time, not by their answers: only chance varies them.
         let meant = run.tally.latency().len() as f64;
         let slack = match gaps {
             Gaps::Constant => 8.0,
@@ -109,15 +109,15 @@ fn open_loops_make_the_requests_they_are_asked_for() {
     }
 }
 
-/// A stall of S in a window of W is seen by the share S/W of requests that are meant to be made
-/// meanwhile, which wait evenly between all of S and nothing. So the share q of all wait at most
+/// A stall of S in a window of W delays the share S/W of requests that are scheduled during it;
+/// their waits are spread evenly between 0 and S. So the share q of all requests waits at most
 /// S (1 - (1 - q) W/S).
 #[test]
 fn a_stall_costs_what_it_has_to() {
     let wanted = Duration::from_millis(400);
     let window = Duration::from_secs(4);
     let mut seen = Vec::new();
-    // The machine may itself stall; a generator that hides stalls is wrong each time.
+    // The machine itself may stall, so a run may fail; a generator that hides stalls always fails.
     for _ in 0..4 {
         let toy = Toy::begin(Manner::Honest);
         let plan = plan(&toy.address)
@@ -143,7 +143,7 @@ fn a_stall_costs_what_it_has_to() {
         };
         let ratios = [ratio(95.0), ratio(99.0), ratio(99.9)];
         seen.push(ratios);
-        // What a closed loop would tell: the time on the wire of few requests is long.
+        // A closed loop would report this: few requests are long on the wire.
         assert!(run.tally.service.percentile(98.0) as f64 <= stall / 2.0);
         if ratios.iter().all(|ratio| (0.95..=1.05).contains(ratio)) {
             return;

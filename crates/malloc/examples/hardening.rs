@@ -1,4 +1,4 @@
-//! What hardening costs: the table of `docs/malloc.md`.
+//! The cost of hardening: the table of `docs/malloc.md`.
 //!
 //! ```text
 //! cargo build --release -p hearth-malloc
@@ -7,11 +7,12 @@
 //!
 //! Question: how many times as long does the same work take in each mode as without any? Each run
 //! is a process of its own with the library preloaded; all modes take turns, once a round, and a
-//! round's ratio is to its own run without. The median and the middle half of all rounds are told.
-//! Every run adds up what it has in its blocks, and all must agree. The seed is fixed.
+//! round's ratio is to its own run without. The result is the median and the middle half of all
+//! rounds. Every run sums up the contents of its blocks, and all sums must agree. The seed is
+//! fixed.
 //!
-//! Fairness: small and medium blocks do nothing but come and go, which is the worst case; `words`
-//! is more like a program. One thread each.
+//! Fairness: small and medium blocks only come and go, which is the worst case; `words` is more
+//! like a program. One thread each.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
 use std::collections::BTreeMap;
@@ -42,8 +43,8 @@ impl Random {
     }
 }
 
-/// Blocks of random sizes replace each other in random order; of each a byte in so many is written.
-/// A sum of some.
+/// Replaces blocks of random sizes in random order, and writes some bytes of each. Returns a sum of
+/// some.
 fn exchange(live: usize, rounds: usize, sizes: [usize; 2], stride: usize) -> u64 {
     let mut random = Random(0x5eed);
     let mut blocks: Vec<Vec<u8>> = (0..live).map(|_| Vec::new()).collect();
@@ -64,7 +65,7 @@ fn exchange(live: usize, rounds: usize, sizes: [usize; 2], stride: usize) -> u64
     sum
 }
 
-/// Words are counted and sorted.
+/// Counts and sorts words.
 fn words() -> u64 {
     let mut random = Random(0x5eed);
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -90,7 +91,7 @@ fn work(name: &str) -> u64 {
     }
 }
 
-/// The nanoseconds that a work takes in a mode, and its sum.
+/// The nanoseconds of a task in a mode, and its sum.
 fn run(library: &str, name: &str, mode: &str) -> (f64, String) {
     let this = std::env::current_exe().expect("it has a path");
     let output = Command::new(this)

@@ -62,7 +62,7 @@ pub extern "C" fn mallinfo() -> libc::mallinfo {
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn malloc_stats() {
     let totals = heap::totals();
-    let text = c"hearth: %zu bytes with heaps and large blocks, %zu idle, %zu in %zu mappings\n";
+    let text = c"hearth: %zu bytes in heaps and large blocks, %zu idle, %zu in %zu mappings\n";
     let mut line = [0u8; 256];
     // SAFETY: the arguments match the format, and four numbers fit the line.
     unsafe {

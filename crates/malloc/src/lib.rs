@@ -5,7 +5,7 @@
 //! ```
 //!
 //! This crate has only the exported names; `hearth-heap` does the work. The C++ operators are in
-//! [`operators`], the GNU library's additions to C and POSIX in [`gnu`].
+//! `operators`, the GNU library's additions to C and POSIX in `gnu`.
 //!
 //! The shipped build, where panics abort, does without the standard library: that would bring
 //! thread-local storage of its own, accessed by a call that may allocate.
@@ -32,18 +32,11 @@ extern "C" fn begin() {
     threads::begin();
 }
 
-/// Fails for an impossible size.
+/// Sets `errno` and returns null.
 #[cold]
-fn overflow() -> *mut c_void {
+fn fail(error: c_int) -> *mut c_void {
     // SAFETY: the place of this thread's error number.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
-    ptr::null_mut()
-}
-
-#[cold]
-fn invalid() -> *mut c_void {
-    // SAFETY: the place of this thread's error number.
-    unsafe { *libc::__errno_location() = libc::EINVAL };
+    unsafe { *libc::__errno_location() = error };
     ptr::null_mut()
 }
 
@@ -68,7 +61,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(bytes) => heap::allocate_zeroed(bytes).cast(),
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
@@ -100,7 +93,7 @@ pub unsafe extern "C" fn reallocarray(
     match count.checked_mul(size) {
         // SAFETY: as the caller promises.
         Some(bytes) => unsafe { realloc(block, bytes) },
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
@@ -116,7 +109,7 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
         Some(align) => heap::allocate_aligned(size, align).cast(),
-        None => invalid(),
+        None => fail(libc::EINVAL),
     }
 }
 
@@ -155,7 +148,7 @@ pub extern "C" fn valloc(size: usize) -> *mut c_void {
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.max(1).checked_next_multiple_of(PAGE) {
         Some(size) => memalign(PAGE, size),
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
@@ -203,7 +196,7 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panicked(_info: &core::panic::PanicInfo<'_>) -> ! {
-    const TEXT: &[u8] = b"hearth: malloc has failed in itself: a fault of Hearth's\n";
+    const TEXT: &[u8] = b"hearth: malloc failed: a bug of Hearth, please report it\n";
     // SAFETY: the text has this length; abort takes nothing.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());

@@ -70,7 +70,7 @@ impl From<Readiness> for Flags {
     }
 }
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// For input.
@@ -107,7 +107,7 @@ pub(crate) struct Connection<T> {
     is_lent: bool,
     /// Recent work for it, in ticks; if that is measured.
     pub(crate) worked: u64,
-    /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
+    /// The event that its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
     pub(crate) armed: Waits,
     /// Second of its last activity.
     pub(crate) active: u32,
@@ -190,17 +190,18 @@ impl<T> Connection<T> {
         self.socket.as_fd()
     }
 
-    /// Prepares the connection for another thread; nobody else may have anything of it.
+    /// Prepares the connection for another thread; no other thread may use it.
     pub(crate) fn travel(&mut self) {
         if self.may_read {
-            // The end comes after pending input: the next thread that waits is told of it again.
+            // The end comes after pending input: the next thread that waits is notified again.
             self.is_ended = false;
         }
         self.armed = Waits::ToRead;
         self.has_turn = false;
     }
 
-    /// True if it waits for input, and some has come that nobody has looked at: it is not silent.
+    /// True if it waits for input, and some has come that no thread has looked at: it is not
+    /// silent.
     pub(crate) fn is_kept_waiting(&self) -> bool {
         self.armed == Waits::ToRead && is_readable(self.socket.as_raw_fd())
     }
@@ -211,7 +212,7 @@ impl<T> Connection<T> {
         self.is_ended |= flags.is_ended;
     }
 
-    /// True if nobody has looked at it yet.
+    /// True if no thread has looked at it yet.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.entry, Entry::New(_))
     }

@@ -163,7 +163,7 @@ impl Desk {
     }
 }
 
-/// What a thread measures.
+/// The measurements of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watching {
     Nothing,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hearth_net::{Builder, Mechanism, Pattern, Server};
 use support::{Lines, ask, connect, descriptors, until};
 
-/// By each mechanism alone, and by whichever is better.
+/// Each mechanism alone, then the one that is measured to be faster.
 fn adaptive() -> Vec<Builder> {
     let builder = Server::builder()
         .pattern(Pattern::Adaptive)
@@ -35,8 +35,7 @@ fn moving() {
     }
 }
 
-/// Asks for lines with numbers, and verifies each reply; many are under way at a time, and some are
-/// long.
+/// Sends numbered lines and verifies each reply; many are in flight at a time, and some are long.
 fn converse(mut client: TcpStream, is_over: &AtomicBool) -> u64 {
     let mut writer = client.try_clone().unwrap();
     thread::scope(|scope| {
@@ -47,7 +46,7 @@ fn converse(mut client: TcpStream, is_over: &AtomicBool) -> u64 {
                     7 => "work\n".to_owned(),
                     _ => format!("{number}\n"),
                 };
-                // In two pieces, so that half a line travels now and then.
+                // In two pieces, so that a connection sometimes moves with half a line.
                 let (front, back) = line.split_at(line.len() / 2);
                 writer.write_all(front.as_bytes()).unwrap();
                 writer.write_all(back.as_bytes()).unwrap();
@@ -113,7 +112,7 @@ fn it_ends_meanwhile(builder: &Builder) {
                 scope.spawn(move || {
                     let mut client = client;
                     let mut replies = [0; 4096];
-                    // Until it is cut off.
+                    // Until the server closes the connection.
                     while client.write_all(b"work\n").is_ok()
                         && client.read(&mut replies).is_ok_and(|count| count > 0)
                     {

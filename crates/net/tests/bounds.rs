@@ -1,4 +1,4 @@
-//! What a client may make the server do with little.
+//! Bounds on the work that a client can cause with little effort.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use hearth_net::{Input, Mechanism, Next, Operation, Output, Pattern, Peer, Server, Service};
 use support::{Lines, ask, cell, connect, grid, until};
 
-/// Waits for more, however much has come.
+/// A service that always waits for more input.
 struct Waits;
 
 impl Service for Waits {
@@ -37,7 +37,7 @@ impl Dribble {
         });
     }
 
-    /// What a read of a single byte takes, in ticks, over many.
+    /// The mean time of a read of a single byte, in ticks.
     fn read_of_a_byte(&mut self) -> u64 {
         let sum = |server: &Server<Waits>| {
             let times = server.times(Operation::Receive);
@@ -54,7 +54,8 @@ impl Dribble {
     }
 }
 
-/// Else a client that sends a line byte by byte has the server work for each byte as for all.
+/// Otherwise a client that sends a line byte by byte makes the server do the work of the whole line
+/// for each byte.
 #[test]
 fn a_byte_costs_as_much_however_many_wait() {
     for mechanism in [Mechanism::Level, Mechanism::Edge, Mechanism::Select] {
@@ -78,8 +79,8 @@ fn a_byte_costs_as_much_however_many_wait() {
         let few = dribble.read_of_a_byte();
         dribble.send(&vec![b'k'; 6 << 20]);
         let many = dribble.read_of_a_byte();
-        // A hundred times as much and more, if there is work for each of those that wait. A busy
-        // machine may interrupt some reads.
+        // It would be more than a hundred times as long if each read did work for all the bytes
+        // that wait. A busy machine may interrupt some reads.
         assert!(
             many < 20 * few,
             "{mechanism}: {few} ticks where few wait, {many} where many do"

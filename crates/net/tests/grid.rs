@@ -1,4 +1,4 @@
-//! Whatever the pattern and the mechanism: the same bytes go out.
+//! Each pattern with each mechanism sends the same bytes.
 
 mod support;
 
@@ -21,7 +21,7 @@ fn requests_in_pieces_and_in_heaps() {
             thread::sleep(Duration::from_micros(200));
         }
         expect(&mut client, b"eceip yb eceip\n");
-        // More than is served in a turn, and than is read at once.
+        // More than one turn serves and one read takes.
         let many = 20_000;
         let mut asked = Vec::new();
         let mut wanted = Vec::new();
@@ -74,8 +74,8 @@ fn many_clients_at_once() {
     }
 }
 
-/// Who looks before it sleeps is told of the same, of what comes while it looks and of what comes
-/// when it sleeps.
+/// A thread that spins before it sleeps gets the same events, whether they come while it spins or
+/// while it sleeps.
 #[test]
 fn threads_that_spin() {
     for mechanism in Mechanism::all() {
@@ -108,7 +108,7 @@ fn words_that_end_connections() {
         let mut client = connect(&server);
         client.write_all(b"break\nmore\n").unwrap();
         expect_end(&mut client);
-        // One that writes no more is answered nevertheless.
+        // A client that has closed its writing half is still answered.
         let mut client = connect(&server);
         client.write_all(b"abc\nde").unwrap();
         client.shutdown(std::net::Shutdown::Write).unwrap();
@@ -167,7 +167,7 @@ fn mistakes_are_told() {
             .to_string()
             .contains("edge")
     );
-    // As a kernel says that was told to allow it nobody.
+    // The error of a kernel that allows io_uring to nobody.
     let forbidden = StartError::NoMechanism {
         mechanism: hearth_net::Mechanism::Uring,
         error: std::io::Error::from_raw_os_error(1),

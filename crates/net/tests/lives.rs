@@ -51,7 +51,7 @@ fn vanished_clients(pattern: Pattern, mechanism: Mechanism) {
     assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
 }
 
-/// One that asks and does not read is not read from, and holds nobody up.
+/// A client that sends requests and does not read replies is read no further, and delays no other.
 fn slow_clients(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let mut slow = connect(&server);
@@ -75,12 +75,12 @@ fn slow_clients(pattern: Pattern, mechanism: Mechanism) {
     ask(&mut slow, "after all");
 }
 
-/// One thread that works.
+/// A server with one working thread.
 fn alone(pattern: Pattern, mechanism: Mechanism) -> Builder {
     cell(pattern, mechanism).threads(1 + usize::from(pattern == Pattern::HalfAsync))
 }
 
-/// What one is not sent, as its connection is broken off, nobody else is.
+/// A reply that is dropped with its broken connection is sent to no other client.
 fn breaks(pattern: Pattern, mechanism: Mechanism) {
     let server = alone(pattern, mechanism).start(Lines::default()).unwrap();
     for _ in 0..3 {
@@ -91,7 +91,7 @@ fn breaks(pattern: Pattern, mechanism: Mechanism) {
     }
 }
 
-/// A service that panics harms who asked.
+/// A panic of the service ends only the connection whose request caused it.
 fn panics(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let mut other = connect(&server);
@@ -110,8 +110,8 @@ fn panics(pattern: Pattern, mechanism: Mechanism) {
     assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
 }
 
-/// Who says more after the last request sees the end, and not a connection that is reset. What
-/// comes after the end is reset nevertheless, so not each time.
+/// A client that sends more after its last request sees the end of the stream and no reset. Bytes
+/// that come after the end are reset nevertheless, so this does not hold each time.
 fn more_than_was_wanted(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let asked = "work\nquit\n".to_owned() + &"more\n".repeat(40_000);
@@ -126,8 +126,8 @@ fn more_than_was_wanted(pattern: Pattern, mechanism: Mechanism) {
     until("all are gone", || server.connections() == 0);
 }
 
-/// What was written before the end is sent, though it goes in pieces. A Unix socket takes less at
-/// once than this.
+/// Output written before the end is sent, even in pieces: a Unix socket takes less than this at
+/// once.
 fn long_goodbyes(pattern: Pattern, mechanism: Mechanism) {
     let path = std::env::temp_dir().join(format!("hearth-net-long-{}", std::process::id()));
     let server = cell(pattern, mechanism)
@@ -146,7 +146,8 @@ fn long_goodbyes(pattern: Pattern, mechanism: Mechanism) {
     until("it is gone", || server.connections() == 0);
 }
 
-/// As many who ask without end as there are threads hold up neither others nor the server's end.
+/// As many clients that send without end as there are threads delay neither other clients nor the
+/// server's end.
 fn floods(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let floods: Vec<_> = (0..3)
@@ -184,8 +185,8 @@ fn floods(pattern: Pattern, mechanism: Mechanism) {
     }
 }
 
-/// Who asks without end does not keep the others from their time at the end, and nobody may connect
-/// any more.
+/// A client that sends without end does not take the others' time while the server stops, and no
+/// client can connect any more.
 fn a_flood_and_an_end(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let address = server.tcp_addresses()[0];
@@ -202,7 +203,7 @@ fn a_flood_and_an_end(pattern: Pattern, mechanism: Mechanism) {
     expect(&mut half, b"flah\n");
     expect_end(&mut half);
     let stopped = stops.join().unwrap();
-    // Who only tried whether anybody listens may be among those who were done.
+    // The connection that only tested whether the server listens may be counted as done.
     assert!(
         stopped.done >= 1 && stopped.cut == 1,
         "{pattern} {mechanism}: {stopped:?}"
@@ -210,7 +211,7 @@ fn a_flood_and_an_end(pattern: Pattern, mechanism: Mechanism) {
     flood.end();
 }
 
-/// However long it lasts.
+/// A client that sends without end gets no more turns than others.
 fn a_flood_takes_no_more_turns(mechanism: Mechanism) {
     let server = alone(Pattern::Sharded, mechanism)
         .start(Lines::default())
@@ -225,13 +226,13 @@ fn a_flood_takes_no_more_turns(mechanism: Mechanism) {
     };
     let mut last: Vec<_> = (0..40).map(written).skip(30).collect();
     last.sort_unstable();
-    // A turn is sixteen times twenty lines of five bytes. One waits for two turns, or some more.
+    // A turn is sixteen times twenty lines of five bytes. A client waits for about two turns.
     assert!(last[5] < 10 * 1600, "{mechanism}: {last:?}");
     server.stop(Duration::ZERO);
     flood.end();
 }
 
-/// A client that asks without end.
+/// A client that sends without end.
 struct Flood {
     writes: thread::JoinHandle<()>,
     reads: thread::JoinHandle<()>,
@@ -251,7 +252,7 @@ impl Flood {
         }
     }
 
-    /// The server's end is its end.
+    /// Waits for the client to end, as it does when the server has ended.
     fn end(self) {
         self.writes.join().unwrap();
         self.reads.join().unwrap();
@@ -330,7 +331,7 @@ fn stops(pattern: Pattern, mechanism: Mechanism) {
 }
 
 fn crowds(pattern: Pattern, mechanism: Mechanism) {
-    // Two descriptors each are the process's, and it may have few.
+    // Each takes two descriptors of this process, whose limit may be low.
     let _ = hearth_sys::limits::allow_open_files(4200);
     let files = hearth_sys::limits::open_files().soft as usize;
     let most = (files.min(4200) / 2).saturating_sub(60);
@@ -343,7 +344,7 @@ fn crowds(pattern: Pattern, mechanism: Mechanism) {
         ask(client, "one of many");
     }
     assert_eq!(server.connections(), most);
-    // Under load, whoever is left is cut or done, and nothing hangs.
+    // Under load each remaining connection is counted as cut or done, and nothing hangs.
     for client in &mut clients {
         client.write_all(b"work\n").unwrap();
     }
@@ -357,7 +358,7 @@ fn crowds(pattern: Pattern, mechanism: Mechanism) {
 fn unix_sockets() {
     let path = std::env::temp_dir().join(format!("hearth-net-{}", std::process::id()));
     for _ in 0..2 {
-        // The second time one is left over.
+        // The second time one connection remains.
         drop(std::os::unix::net::UnixListener::bind(&path));
         let server = Server::builder()
             .unix(&path, 0o700)

@@ -1,5 +1,5 @@
-//! Calls of the service that last for seconds: who waits meanwhile is not taken for silent, and
-//! others go on.
+//! Calls of the service that last for seconds: clients that wait meanwhile are not closed as idle,
+//! and other connections go on.
 
 mod support;
 
@@ -19,7 +19,7 @@ fn who_is_kept_waiting_is_not_silent() {
         (Pattern::Leader, Mechanism::Edge, 1),
         (Pattern::Sharded, Mechanism::Uring, 1),
     ];
-    // Some systems forbid the last.
+    // Some systems forbid the last mechanism.
     let cells = cells
         .into_iter()
         .filter(|(_, mechanism, _)| mechanism.check().is_ok());
@@ -35,7 +35,7 @@ fn who_is_kept_waiting_is_not_silent() {
                 ask(&mut first, "a");
                 ask(&mut second, "b");
                 first.write_all(b"nap\n").unwrap();
-                // Whoever is to work for it is at work, or will be.
+                // The thread that is to serve it is at work, or will be.
                 second.write_all(b"abc\n").unwrap();
                 expect(&mut first, b"pan\n");
                 expect(&mut second, b"cba\n");
@@ -45,7 +45,8 @@ fn who_is_kept_waiting_is_not_silent() {
     });
 }
 
-/// With Leader/Followers a connection that waits for its next turn has it, whoever had the last.
+/// With Leader/Followers a connection that waits for its next turn gets it, whichever connection
+/// had the last.
 #[test]
 fn a_turn_waits_for_nobody() {
     let server = cell(Pattern::Leader, Mechanism::Edge)

@@ -1,4 +1,4 @@
-//! A system that refuses threads: the server does not start, and nothing of it is left.
+//! On a system that refuses threads the server does not start and leaves nothing behind.
 
 mod support;
 
@@ -9,8 +9,8 @@ use hearth_net::{Mechanism, Pattern, StartError};
 use support::{Lines, cell, descriptors, until};
 
 const THREADS: usize = 8;
-/// The process has room for two stacks, that of the test itself included, and for much else: it is
-/// to be refused a thread, not the memory that its threads work with.
+/// The address-space limit leaves room for two stacks, the test's own included, and for much else:
+/// the system is to refuse a thread, not the memory that threads work with.
 const STACK_BYTES: usize = 256 << 20;
 const KIB_MAX: usize = 700 << 10;
 
@@ -46,7 +46,7 @@ fn within_limits() {
             Err(other) => panic!("{pattern:?}: {other}"),
             Ok(_) => panic!("{pattern:?}: there were threads enough"),
         }
-        // A thread that has ended is in the system's list for a moment more.
+        // The system lists an ended thread for a moment longer.
         until("nothing is left", || left() == before);
     }
 }

@@ -1,4 +1,5 @@
-//! What only rings can do wrong: what the kernel still has when a connection or the server ends.
+//! Faults that only rings can have: operations that the kernel still holds when a connection or the
+//! server ends.
 //! One test: it counts the process's descriptors.
 
 mod support;
@@ -14,13 +15,13 @@ use hearth_net::{Builder, Mechanism, Pattern, Server};
 use hearth_sys::descriptor::break_on_close;
 use support::{Lines, ask, cell, connect, descriptors, expect, expect_end, until};
 
-/// What the server answers to `much`.
+/// The length of the reply to `much`.
 const MUCH_BYTES: usize = 100_005;
 
 #[test]
 fn rings() {
     if let Err(error) = Mechanism::Uring.check() {
-        // Said here and in the page on servers; the other mechanisms are tested elsewhere.
+        // The other mechanisms are tested in `grid.rs`.
         assert!(error.to_string().contains("use edge"), "{error}");
         return;
     }
@@ -41,7 +42,7 @@ fn rings_of_one() -> Builder {
     cell(Pattern::Sharded, Mechanism::Uring).threads(1)
 }
 
-/// Asks for much, and reads nothing, until the server has to wait.
+/// A client that asks for `much` without reading, until the server has to wait for it.
 fn stuck(server: &Server<Lines>) -> TcpStream {
     let stalled = server.counters().stalled;
     let mut client = connect(server);
@@ -50,7 +51,7 @@ fn stuck(server: &Server<Lines>) -> TcpStream {
     client
 }
 
-/// A reply goes with the call that waits for the next request, and ends no wait.
+/// A reply is submitted by the call that waits for the next request, and does not end that wait.
 fn one_call_a_request() {
     let server = rings_of_one().start(Lines::default()).unwrap();
     let mut client = connect(&server);
@@ -60,7 +61,7 @@ fn one_call_a_request() {
         ask(&mut client, "again");
     }
     let calls = server.counters().waits - before.waits;
-    // Some more for the bell, once a second.
+    // Some more for the timer, once a second.
     assert!(calls < requests + requests / 2, "{calls} calls");
     assert_eq!(server.counters().rearmed, 0);
 }
@@ -70,7 +71,7 @@ fn more_at_once_than_buffers() {
     let mut clients: Vec<_> = (0..600).map(|_| connect(&server)).collect();
     let line = "z".repeat(6000);
     for round in 0..3 {
-        // While it is busy, all the others have their say.
+        // While it is busy, the others are all served.
         clients[round]
             .write_all("work\n".repeat(500).as_bytes())
             .unwrap();
@@ -100,13 +101,13 @@ fn who_vanishes_while_being_sent_to() {
     assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
 }
 
-/// Little of what it says is taken from it.
+/// The server takes little input from a client that does not read.
 fn who_never_reads() {
     let server = rings_of_one().start(Lines::default()).unwrap();
     let mut client = stuck(&server);
     client.set_nonblocking(true).unwrap();
     let lines = "much\n".repeat(1000);
-    // As much as the system takes, which is more than the server may.
+    // As much as the system takes, which is more than the server's limit.
     let mut given = 0;
     while given < 64 << 20 {
         match client.write(lines.as_bytes()) {
@@ -133,7 +134,7 @@ fn who_never_reads_and_is_silent() {
     assert_eq!(server.counters().idled, 1);
 }
 
-/// A reply that takes longer than the silent are given.
+/// A reply that takes longer than the idle limit.
 fn who_reads_slowly() {
     let server = rings_of_one()
         .output_bytes_max(4 << 20)
@@ -143,8 +144,8 @@ fn who_reads_slowly() {
     let mut client = stuck(&server);
     let begun = Instant::now();
     let mut part = vec![0; 2 * MUCH_BYTES];
-    // More than a second of silence is two seconds by the server's clock at most. What is read in
-    // that time is more than the system keeps, and less than there is.
+    // The server's clock counts whole seconds, so silence of over a second is noticed after at most
+    // two. The bytes read in that time are more than the system buffers and less than the reply.
     while begun.elapsed() < Duration::from_millis(3500) {
         client.read_exact(&mut part).unwrap();
         thread::park_timeout(Duration::from_millis(50));
@@ -154,7 +155,7 @@ fn who_reads_slowly() {
     until("it is gone", || server.connections() == 0);
 }
 
-/// What could not be sent by then is sent after all, each byte once.
+/// Output that could not be sent before the end is still sent, each byte once.
 fn an_end_in_the_middle_of_a_reply() {
     let server = rings_of_one()
         .output_bytes_max(4 << 20)
@@ -194,7 +195,7 @@ fn an_end_with_requests_not_served() {
     }
 }
 
-/// Places are used again.
+/// Freed slots are used again.
 fn comings_and_goings() {
     let server = rings_of_one().start(Lines::default()).unwrap();
     for round in 0..500 {
@@ -210,7 +211,7 @@ fn comings_and_goings() {
             _ => {}
         }
     }
-    // The last ones may not even be accepted yet, so there may be none for a moment.
+    // The last connections may not be accepted yet, so the count may be zero for a moment.
     until("all have gone", || server.counters().closed == 500);
     until("all are gone", || server.connections() == 0);
 }

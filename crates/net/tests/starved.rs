@@ -1,5 +1,4 @@
-//! A process without descriptors: those who are connected are served, and those who come wait until
-//! there is one.
+//! A process without free descriptors serves its connections; new clients wait until one is free.
 
 mod support;
 
@@ -27,7 +26,7 @@ fn without_descriptors_who_comes_waits() {
 #[ignore = "the test above runs it, with few descriptors"]
 fn with_few_descriptors() {
     for (pattern, mechanism) in grid() {
-        // Whatever is opened once is open by now.
+        // Descriptors that are opened once are open by now.
         ask(
             &mut connect(&cell(pattern, mechanism).start(Lines::default()).unwrap()),
             "first",
@@ -42,14 +41,14 @@ fn starved(pattern: Pattern, mechanism: Mechanism) {
     ask(&mut one, "begins");
     let mut all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     assert!(all.pop().is_some(), "there was none to begin with");
-    // The client has the last one.
+    // The client has the last descriptor.
     let mut other = connect(&server);
     until("it cannot be accepted", || server.counters().starved > 0);
     let (before, begun) = (server.counters().starved, Instant::now());
     for _ in 0..100 {
         ask(&mut one, "goes on");
     }
-    // Who accepts rests between two attempts, for 100 ms.
+    // The acceptor rests for 100 ms between two attempts.
     let more = server.counters().starved - before;
     let rests = begun.elapsed().as_millis() / 100 + 2;
     assert!(

@@ -1,5 +1,5 @@
-//! What the bounds of the public types refuse: each program here does not compile. Without the
-//! bound it would touch from two threads what is one thread's, or keep what is gone.
+//! Programs that the bounds of the public types refuse: none of these compiles. Without the bound
+//! it would use one thread's data from two threads, or keep a dangling reference.
 //!
 //! Data that does not go to other threads:
 //! ```compile_fail,E0277
@@ -39,7 +39,7 @@
 //!     hearth_sync::Owned::new(text.as_str())
 //! };
 //! ```
-//! A posted closure that borrows, as nobody waits for it:
+//! A posted closure that borrows, as no thread waits for it:
 //! ```compile_fail,E0373
 //! let (owned, mine) = (hearth_sync::Owned::new(0), 1);
 //! owned.post(|data| *data += mine);

@@ -50,7 +50,7 @@ impl Inside {
 pub(crate) fn is_inside(section: *const ()) -> bool {
     let mut at = INNERMOST.with(Cell::get);
     while !at.is_null() {
-        // SAFETY: who is inside has not left, so its record is still there.
+        // SAFETY: the thread has not left, so its record is still there.
         let inside = unsafe { &*at };
         if ptr::eq(inside.section, section) {
             return true;
@@ -78,7 +78,7 @@ pub(crate) fn serves_as_proprietor() -> bool {
     #[cfg(not(loom))]
     {
         let innermost = INNERMOST.with(Cell::get);
-        // SAFETY: who is inside has not left, so its record is still there.
+        // SAFETY: the thread has not left, so its record is still there.
         let section = unsafe { innermost.as_ref() }.map(|inside| inside.section);
         section.is_some_and(|section| ptr::eq(section, OWNS.get()))
     }

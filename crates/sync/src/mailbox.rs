@@ -207,7 +207,7 @@ impl Drop for Mailboxes {
         for place in &mut self.in_order {
             let mailbox = place.load(Ordering::Relaxed);
             if !mailbox.is_null() {
-                // SAFETY: made by a box in `make`, and nobody else looks any more.
+                // SAFETY: made by a box in `make`, and no other thread looks any more.
                 drop(unsafe { Box::from_raw(mailbox) });
             }
         }
@@ -241,7 +241,7 @@ mod loom_tests {
                     let slot = mailbox.slot(0);
                     mailbox.answered(1);
                     let mut sum = 0u32;
-                    // SAFETY: ASKED, and nobody else serves.
+                    // SAFETY: ASKED, and no other thread serves.
                     unsafe { slot.serve((&raw mut sum).cast(), |_| ()) };
                 }
             });

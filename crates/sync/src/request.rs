@@ -93,7 +93,7 @@ impl Slot {
 
     // ---- the client ---------------------------------------------------------------------------
 
-    /// Puts in a closure whose result nobody waits for.
+    /// Puts in a closure whose result no thread waits for.
     ///
     /// # Safety
     /// The caller is the slot's client, and the slot is not ASKED. The request is served with a
@@ -288,7 +288,7 @@ unsafe fn take<V>(words: &Words) -> V {
 }
 
 /// # Safety
-/// A `F` is in the words, and `data` is null or a `T` that nobody else touches.
+/// A `F` is in the words, and `data` is null or a `T` that no other thread touches.
 unsafe fn run_inline<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut ()) -> u32 {
     // SAFETY: as the caller promises.
     let closure = unsafe { take::<F>(words) };
@@ -355,9 +355,9 @@ unsafe fn run_posted<T, F: FnOnce(&mut T)>(words: &mut Words, data: *mut ()) -> 
     }
 }
 
-/// Drops the payload of a posted closure's panic, which nobody takes. If that panics in turn, the
-/// proprietor dies of it. Any other server only came by, and has a frame with a request in it that
-/// others may serve.
+/// Drops the payload of a posted closure's panic, which no thread takes. If that panics in turn,
+/// the proprietor dies of it. Any other server only came by, and has a frame with a request in it
+/// that others may serve.
 #[cold]
 pub(crate) fn drop_payload(payload: Payload) -> u32 {
     if serves_as_proprietor() {

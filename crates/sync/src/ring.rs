@@ -30,7 +30,7 @@ type Unit = MaybeUninit<u128>;
 type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
 
 /// A message: a closure, and the address for its answer. It stays with the sender, who waits; or
-/// nobody waits, and the receiver frees it.
+/// no thread waits, and the receiver frees it.
 ///
 /// | field | writer | reader |
 /// |---|---|---|
@@ -43,7 +43,7 @@ pub(crate) struct Letter {
     /// Number of bytes of the closure to copy.
     bytes: usize,
     answer: *mut (),
-    /// Frees a letter that nobody waits for.
+    /// Frees a letter that no thread waits for.
     free: Option<unsafe fn(*mut Letter)>,
 }
 
@@ -54,7 +54,7 @@ union Answer<R> {
     nothing: (),
 }
 
-/// A letter that nobody waits for, with its closure.
+/// A letter that no thread waits for, with its closure.
 #[repr(C)]
 struct Posted<F> {
     letter: Letter,
@@ -72,7 +72,7 @@ const fn bytes_copied<F>() -> usize {
 
 /// # Safety
 /// There is an `F` at `closure`, which is not used again, and room for an answer at `answer`;
-/// `data` is null or a `T` that nobody else touches.
+/// `data` is null or a `T` that no other thread touches.
 unsafe fn run<T, R, F: FnOnce(&mut T) -> R>(
     closure: *mut (),
     answer: *mut (),
@@ -165,7 +165,7 @@ where
     }
 }
 
-/// Sends a closure whose result nobody waits for.
+/// Sends a closure whose result no thread waits for.
 ///
 /// # Safety
 /// As for [`send_and_wait`].
@@ -174,7 +174,7 @@ where
     F: FnOnce(&mut T) + Send + 'static,
 {
     /// # Safety
-    /// The letter is the first field of a boxed value, which nobody uses again.
+    /// The letter is the first field of a boxed value, which no thread uses again.
     unsafe fn free<F>(letter: *mut Letter) {
         // SAFETY: as the caller promises.
         drop(unsafe { Box::from_raw(letter.cast::<Posted<F>>()) });
@@ -399,7 +399,7 @@ impl Received {
     /// outcome before the sender does.
     ///
     /// # Safety
-    /// `data` is null or what the letter is for, and nobody else touches it.
+    /// `data` is null or what the letter is for, and no other thread touches it.
     pub(crate) unsafe fn serve(self, data: *mut (), ended: impl FnOnce(u32)) {
         // SAFETY: a letter stays until it is answered.
         let (run, answer) = unsafe { ((*self.letter).run, (*self.letter).answer) };
@@ -449,7 +449,7 @@ mod tests {
 
     /// Sends a closure through the ring and serves it. Returns the address it was run from.
     fn pass<F: FnOnce(&mut u32) + Send + 'static>(ring: &Ring, closure: F, sum: &mut u32) -> usize {
-        // SAFETY: nobody else has the ring; the letter is served once, with what it is for.
+        // SAFETY: no other thread has the ring; the letter is served once, with what it is for.
         unsafe {
             send_and_go::<u32, F>(closure, |letter| assert!(ring.put(letter)));
             assert_eq!(ring.take(true), 1);

@@ -82,17 +82,17 @@ impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
     /// Runs a closure on the shard of a key, and returns refusals.
     ///
     /// # Errors
-    /// As [`Owned::try_call`].
+    /// As [`Owned::checked_call`].
     ///
     /// # Panics
     /// With the closure's panic.
-    pub fn try_call_keyed<R, F, Q>(&self, key: &Q, closure: F) -> Result<R, CallError>
+    pub fn checked_call_keyed<R, F, Q>(&self, key: &Q, closure: F) -> Result<R, CallError>
     where
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
         Q: Hash + ?Sized,
     {
-        self.shard_of(key).try_call(closure)
+        self.shard_of(key).checked_call(closure)
     }
 
     /// Runs a closure on the shard of a key without waiting for it.

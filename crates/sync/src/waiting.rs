@@ -1,4 +1,4 @@
-//! How a thread waits: it looks for as long as being woken would cost, then it sleeps.
+//! Waiting: a thread spins for as long as being woken would cost, then it sleeps.
 
 use std::sync::OnceLock;
 use std::time::Duration;

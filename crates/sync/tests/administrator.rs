@@ -1,4 +1,4 @@
-//! Requests that are answered later, by others, or never.
+//! Requests that are answered later, by other calls, or never.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn administrator<T: Send + 'static>(mode: Mode, data: T, workers: usize) -> Admi
         .expect("threads can be started")
 }
 
-/// Each of a pair is answered by the other's coming.
+/// Each request of a pair is answered when the other arrives.
 #[test]
 fn a_request_is_answered_by_a_later_one() {
     for mode in MODES {
@@ -70,7 +70,7 @@ fn nobody_waits_for_a_reply_that_is_gone() {
             owner.request(|_, reply: Reply<()>| drop(reply)),
             Err(RequestError::Unanswered)
         );
-        // Kept with the data, which then goes.
+        // The reply is kept with the data, which is then dropped.
         let kept = owner
             .request_later(|kept: &mut Vec<Reply<u32>>, reply| kept.push(reply))
             .unwrap();
@@ -92,7 +92,7 @@ fn nobody_waits_for_a_reply_that_is_gone() {
     }
 }
 
-/// Whatever a job panics with.
+/// A job may panic with any payload.
 #[test]
 fn a_worker_outlives_its_jobs() {
     struct Bomb;

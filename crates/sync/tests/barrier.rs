@@ -1,5 +1,4 @@
-//! A filter of system calls that comes late: the program ends and says why, instead of sleeping for
-//! ever.
+//! A seccomp filter installed late: the program aborts with the reason instead of sleeping forever.
 
 use std::ffi::{c_int, c_ulong};
 use std::process::Command;
@@ -9,7 +8,7 @@ use hearth_sync::{Mode, Owned, Wait};
 /// Set in the process that installs the filter.
 const CHILD: &str = "HEARTH_TEST_BARRIER";
 
-/// One instruction of a filter, and a filter, as the kernel has them.
+/// One instruction of a filter, and a filter, in the kernel's layout.
 #[repr(C)]
 struct Instruction {
     code: u16,
@@ -33,7 +32,8 @@ const MEMBARRIER: u32 = 324;
 #[cfg(target_arch = "aarch64")]
 const MEMBARRIER: u32 = 283;
 
-/// Has membarrier refused to this thread and those it starts. False where there are no filters.
+/// Makes the kernel refuse membarrier to this thread and the threads it starts. False where there
+/// are no filters.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn refuse_membarrier() -> bool {
     const NO_NEW_PRIVILEGES: c_int = 38;
@@ -48,7 +48,7 @@ fn refuse_membarrier() -> bool {
         value,
     };
     let instructions = [
-        // The call's number; is it that one; if so the error, else go on.
+        // Load the call's number; if it is membarrier return the error, otherwise allow the call.
         step(0x20, 0, 0, 0),
         step(0x15, 0, 1, MEMBARRIER),
         step(0x06, 0, 0, NOT_PERMITTED),
@@ -59,11 +59,11 @@ fn refuse_membarrier() -> bool {
         instructions: instructions.as_ptr(),
     };
     let (yes, no): (c_ulong, c_ulong) = (1, 0);
-    // SAFETY: takes numbers only.
+    // SAFETY: the call takes numbers only.
     if unsafe { prctl(NO_NEW_PRIVILEGES, yes, no, no, no) } != 0 {
         return false;
     }
-    // SAFETY: the filter and its instructions are there during the call, which copies them.
+    // SAFETY: the filter and its instructions live during the call, which copies them.
     unsafe { prctl(SECCOMP, BY_FILTER, &raw const filter) == 0 }
 }
 
@@ -73,7 +73,7 @@ fn refuse_membarrier() -> bool {
     false
 }
 
-/// Waits for an answer asleep, so that there is a barrier to be passed.
+/// Sleeps until the answer comes, so that the answering thread must issue a barrier.
 fn sleeps() {
     let owned = Owned::builder()
         .mode(Mode::Message)
@@ -87,7 +87,7 @@ fn sleeps() {
 #[test]
 fn a_filter_that_comes_late_is_told() {
     if std::env::var_os(CHILD).is_some() {
-        // Barriers are asked for here, and relied upon if there are any.
+        // The section registers for barriers here, and relies on them if the kernel has them.
         sleeps();
         if hearth_sys::membarrier::is_available() && refuse_membarrier() {
             sleeps();

@@ -1,4 +1,4 @@
-//! Types that may go to other threads. Those that may not are in `src/bounds.rs`.
+//! Types that may be sent to other threads. Those that may not are in `src/bounds.rs`.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use hearth_sync::{Administrator, Answer, Builder, Owned, Reply, Sharded, Workers
 fn shared<T: Send + Sync>() {}
 fn moved<T: Send + Unpin>() {}
 
-/// The holder of the data has it alone, so it need only be `Send`; so with answers.
+/// Only one thread at a time uses the data, so the data need only be `Send`; likewise answers.
 #[test]
 fn handles_of_what_may_move_may_be_shared() {
     shared::<Owned<Cell<u8>>>();

@@ -1,12 +1,12 @@
 //! Foreign code wherever a section runs it: destructors, wakers, panics. Whatever it does, no
-//! thread waits for ever, no memory is corrupted, and the section keeps serving.
+//! thread waits forever, no memory is corrupted, and the section keeps serving.
 //!
 //! | where | run by | inside of the section |
 //! |---|---|---|
-//! | a closure, and what it has captured, as it ends | the server | yes |
-//! | captures of a refused closure | who refuses, or the caller | if it was asked already |
+//! | a closure, and its captures when it ends | the server | yes |
+//! | captures of a refused closure | the refusing thread or the caller | if it was already sent |
 //! | a result, and the payload of a call's panic | the caller | no |
-//! | the payload of a post's panic | by message the server, else the poster | by message |
+//! | the payload of a post's panic | by message the server, otherwise the poster | by message |
 //! | a waker, woken | the thread that answers | if a closure does |
 //! | a waker, cloned and dropped | the thread that polls | no |
 //! | the data, dropped | the proprietor, or the thread with the last handle | no |
@@ -33,10 +33,10 @@ const MODES: &[Mode] = if cfg!(miri) {
     &Mode::ALL
 };
 const QUEUES: [Queue; 2] = [Queue::Lines, Queue::Ring(Copying::Single)];
-/// Beyond any busy machine. Only a test that fails takes so long.
+/// Longer than any busy machine needs. Only a failing test takes this long.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
-/// Does work that may be about to wait for ever.
+/// Runs work that may hang, and fails the test if it does.
 fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, wait) = channel();
     let thread = thread::spawn(move || _ = done.send(work()));
@@ -49,7 +49,7 @@ fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     }
 }
 
-/// An act of foreign code.
+/// What foreign code does when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Call,
@@ -76,7 +76,7 @@ const ACTS: [Act; 11] = [
     Act::Panic,
 ];
 
-/// Foreign code as a value: it acts when dropped, and reports what a call of the section gave.
+/// Foreign code as a value: it acts when dropped, and reports the result of its call.
 struct Foreign {
     act: Act,
     section: Owned<u64>,
@@ -93,27 +93,27 @@ impl Foreign {
         }
         let section = &self.section;
         let told = match self.act {
-            Act::Call => section.try_call(|data| *data += 1),
-            Act::Post => section.try_post(|data| *data += 1),
+            Act::Call => section.checked_call(|data| *data += 1),
+            Act::Post => section.checked_post(|data| *data += 1),
             Act::Look => {
                 section.statistics();
                 section.explain();
                 let _ = (section.mode(), section.is_closed(), section.is_poisoned());
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
             Act::SetMode(mode) => {
                 section.set_mode(mode).expect("a thread can be started");
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
             Act::GoIntoInner => {
                 assert!(section.clone().into_inner().is_err(), "there are others");
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
-            Act::CallAnother => self.another.try_call(|data| *data += 1),
+            Act::CallAnother => self.another.checked_call(|data| *data += 1),
             Act::MakeOne => {
                 let new = Owned::builder().mode(Mode::Message).build(0u64);
                 let new = new.expect("a thread can be started");
-                new.try_call(|data| *data += 1)
+                new.checked_call(|data| *data += 1)
             }
             Act::Panic => {
                 let _ = self.told.send(Ok(()));
@@ -130,7 +130,7 @@ impl Drop for Foreign {
     }
 }
 
-/// Where others' code runs.
+/// The places where the caller's code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Closure,
@@ -159,7 +159,7 @@ const PLACES: [Place; 10] = [
 ];
 
 impl Place {
-    /// Runs foreign code there. Panics are expected.
+    /// Runs foreign code at this place. Panics are expected.
     fn visit(self, section: &Owned<u64>, foreign: Foreign) {
         match self {
             Place::Closure => section.call(|_| foreign.act()),
@@ -183,31 +183,31 @@ impl Place {
             Place::PayloadOfPost => section.post(move |_| panic_any(foreign)),
             Place::RefusedAtOnce => {
                 section.close();
-                assert!(section.try_call(move |_| drop(foreign)).is_err());
+                assert!(section.checked_call(move |_| drop(foreign)).is_err());
             }
             Place::RefusedWhenServed => {
                 let (leave, left) = channel::<()>();
                 if section.mode() == Mode::Message {
-                    // Both are asked before the first of them is served.
+                    // Both are sent before the first is served.
                     section.post(move |_| _ = left.recv());
                 }
-                let poison = || section.try_post(|_| panic!("poison"));
+                let poison = || section.checked_post(|_| panic!("poison"));
                 let _ = catch_unwind(AssertUnwindSafe(poison));
-                let _ = section.try_post(move |_| drop(foreign));
+                let _ = section.checked_post(move |_| drop(foreign));
                 drop(leave);
             }
         }
     }
 
     fn ends_the_section(self, act: Act) -> bool {
-        // The proprietor dies of a payload that panics.
+        // The proprietor dies when a payload panics.
         self == Place::RefusedAtOnce || self == Place::PayloadOfPost && act == Act::Panic
     }
 }
 
 #[test]
 fn others_code_may_do_anything_anywhere() {
-    // Miri takes a second for each.
+    // Miri needs a second for each case.
     let (modes, queues, acts): (&[Mode], &[Queue], &[Act]) = if cfg!(miri) {
         (MODES, &QUEUES[..1], &[Act::Call, Act::Panic])
     } else {
@@ -239,13 +239,13 @@ fn visit(mode: Mode, queue: Queue, place: Place, act: Act) {
         has_acted: AtomicBool::new(false),
     };
     let panicked = catch_unwind(AssertUnwindSafe(|| place.visit(&section, foreign)));
-    // The payload may be others' code, too.
+    // The payload may be foreign code, too.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panicked)));
-    // Comes after what was posted.
-    let _ = section.try_call(|_| ());
+    // This call comes after the posts.
+    let _ = section.checked_call(|_| ());
     check(&what, mode, place, act, &tells);
     section.clear_poison();
-    let now = section.try_call(|data| *data += 1);
+    let now = section.checked_call(|data| *data += 1);
     if !place.ends_the_section(act) {
         assert_eq!(now, Ok(()), "{what}");
     }
@@ -263,7 +263,7 @@ fn check(what: &str, mode: Mode, place: Place, act: Act, tells: &Receiver<Result
             | Place::PostedClosure
             | Place::PostedCaptured
     );
-    // Under the lock, or combining, it is the poster's.
+    // Under the lock and combining, the poster runs it.
     let is_inside = is_inside || place == Place::PayloadOfPost && mode == Mode::Message;
     match act {
         Act::CallAnother | Act::MakeOne | Act::Panic => assert_eq!(told, Ok(()), "{what}"),
@@ -277,10 +277,10 @@ fn check(what: &str, mode: Mode, place: Place, act: Act, tells: &Receiver<Result
     }
 }
 
-/// A proprietor that dies leaves nothing behind that the process would end of.
+/// A proprietor that dies leaves nothing behind that would abort the process.
 #[test]
 fn what_a_proprietor_dies_of_ends_with_it() {
-    /// Panics when it is dropped, with another of its kind.
+    /// Panics when it is dropped, with another value of this type as payload.
     struct Bomb(u32);
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -341,7 +341,7 @@ fn poll<R>(answer: &mut Answer<R>, waker: &Waker) -> Poll<Result<R, hearth_sync:
     pin!(answer).poll(&mut Context::from_waker(waker))
 }
 
-/// It answers, as it goes, the very request that it was to tell of.
+/// When dropped, it answers the very request whose answer it was to announce.
 #[test]
 fn a_waker_that_is_replaced_may_answer() {
     for sends in [true, false] {
@@ -382,7 +382,7 @@ fn a_waker_that_panics_when_it_goes_harms_who_polls() {
     assert_eq!(poll(&mut answer, &second), Poll::Ready(Ok(1)));
 }
 
-/// As an executor does that runs a task where it is woken.
+/// Polls the task inside `wake`, as some executors do.
 #[test]
 fn a_waker_may_poll_at_once() {
     ends(|| {
@@ -415,7 +415,7 @@ fn a_waker_that_panics_harms_nobody_who_answers() {
                 .request_later(|waiting, reply| waiting.push(reply))
                 .expect("it is open");
             let waker = waker(|| panic!("a waker"), || ());
-            // Before the closure has come to keep the reply, too.
+            // Also before the closure has stored the reply.
             assert_eq!(poll(&mut answer, &waker), Poll::Pending);
             answer
         };
@@ -426,7 +426,7 @@ fn a_waker_that_panics_harms_nobody_who_answers() {
         for answer in answers {
             assert_eq!(answer.wait(), Ok(4), "{mode}");
         }
-        // Replies that go as their closure unwinds: a second panic there would end the process.
+        // Replies dropped while their closure unwinds: a second panic would abort the process.
         let answer = ask();
         let ended = catch_unwind(AssertUnwindSafe(|| {
             waiting.owned().call(|waiting| {
@@ -472,8 +472,7 @@ fn a_waker_that_calls_the_section_is_refused_inside() {
     }
 }
 
-// ---- what is forgotten
-// ----------------------------------------------------------------------------
+// ---- forgotten values ---------------------------------------------------------------------------
 
 #[test]
 fn forgotten_handles_and_answers_leave_the_section_as_it_is() {

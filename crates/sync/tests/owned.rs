@@ -1,5 +1,4 @@
-//! Sections in every way: results, order, panics, ends, and that nothing is lost while the way
-//! changes.
+//! Sections in every mode: results, order, panics, ends, and nothing lost while the mode changes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ fn section<T: Send + 'static>(mode: Mode, data: T) -> Owned<T> {
         .expect("a thread can be started")
 }
 
-/// Runs `look` on what a closure panicked with.
+/// Runs `look` on the payload of a closure's panic.
 fn panic_text(work: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(work)).expect_err("it panics");
     match payload.downcast::<String>() {
@@ -104,7 +103,7 @@ fn every_lock_and_wait_serves_every_mode() {
                     .wait(wait)
                     .proprietor_wait(wait)
                     .drain(Drain::One)
-                    // Some of the threads find no line and take the lock.
+                    // Some of the threads get no line and take the lock.
                     .clients(3)
                     .build(0u64)
                     .unwrap();
@@ -150,15 +149,15 @@ fn poison_is_for_who_asks_for_it() {
     for mode in MODES {
         let owned = Owned::builder().mode(mode).poison(true).build(1).unwrap();
         panic_text(|| owned.call(|_| panic!("broken")));
-        assert_eq!(owned.try_call(|data| *data), Err(CallError::Poisoned));
+        assert_eq!(owned.checked_call(|data| *data), Err(CallError::Poisoned));
         assert!(panic_text(|| owned.call(|_| ())).contains("clear_poison"));
         owned.clear_poison();
-        assert_eq!(owned.try_call(|data| *data), Ok(1));
+        assert_eq!(owned.checked_call(|data| *data), Ok(1));
     }
 }
 
-/// A client that sees the panic may look at the data and clear the poison, which does not come
-/// later.
+/// A client that sees the panic may look at the data and clear the poison: the section is poisoned
+/// by then, not later.
 #[test]
 fn poison_comes_before_its_panic() {
     let rounds = if cfg!(miri) { 10 } else { 1000 };
@@ -174,7 +173,7 @@ fn poison_comes_before_its_panic() {
             catch_unwind(AssertUnwindSafe(panics)).expect_err("it panics");
             assert!(owned.is_poisoned());
             owned.clear_poison();
-            assert_eq!(owned.try_call(|()| ()), Ok(()));
+            assert_eq!(owned.checked_call(|()| ()), Ok(()));
         }
     }
 }
@@ -186,8 +185,8 @@ fn nobody_waits_for_itself() {
         let (again, inner) = (owned.clone(), other.clone());
         let (direct, posted, through) = owned.call(|_| {
             (
-                again.try_call(|data| *data),
-                again.try_post(|_| ()),
+                again.checked_call(|data| *data),
+                again.checked_post(|_| ()),
                 inner.call(|data| *data),
             )
         });
@@ -198,7 +197,7 @@ fn nobody_waits_for_itself() {
     }
 }
 
-/// Its proprietor dies of dropping it.
+/// Its drop panics, and so ends the proprietor.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -234,9 +233,9 @@ fn the_proprietor_s_death_is_noticed_by_all() {
                 scope.spawn(move || {
                     for round in 0.. {
                         if client == 0 && round == 50 {
-                            let _ = owned.try_post(|_| std::panic::panic_any(Bomb));
+                            let _ = owned.checked_post(|_| std::panic::panic_any(Bomb));
                         }
-                        if let Err(error) = owned.try_call(|count| *count += 1) {
+                        if let Err(error) = owned.checked_call(|count| *count += 1) {
                             assert_eq!(error, CallError::OwnerDied);
                             break;
                         }
@@ -294,8 +293,8 @@ fn a_closed_section_lets_nobody_in() {
     for mode in MODES {
         let owned = section(mode, 1);
         owned.close();
-        assert_eq!(owned.try_call(|data| *data), Err(CallError::OwnerDied));
-        assert_eq!(owned.try_post(|_| ()), Err(CallError::OwnerDied));
+        assert_eq!(owned.checked_call(|data| *data), Err(CallError::OwnerDied));
+        assert_eq!(owned.checked_post(|_| ()), Err(CallError::OwnerDied));
         assert_eq!(owned.into_inner().unwrap(), 1);
     }
 }
@@ -369,7 +368,7 @@ fn keys_bring_together_what_belongs_together() {
         .depth(16)
         .build(Vec::new())
         .unwrap();
-    // The proprietor is kept busy until all is posted, so that one round finds it.
+    // The proprietor is kept busy until everything is posted, so that one round finds all of it.
     let gate = Arc::new(AtomicBool::new(false));
     let open = Arc::clone(&gate);
     owned.post(move |_| {
@@ -409,7 +408,7 @@ fn a_batch_by_key_returns_in_the_items_order() {
     }
 }
 
-/// Whatever measuring finds, and while it tries.
+/// Automatic mode gives right results during its trials and whatever they find.
 #[test]
 fn auto_loses_nothing_and_says_why() {
     let owned = section(Mode::Auto, 0u64);
@@ -443,7 +442,7 @@ fn auto_loses_nothing_and_says_why() {
 }
 
 #[test]
-fn a_core_that_is_not_there_is_told() {
+fn a_missing_core_is_explained() {
     let owned = Owned::builder()
         .mode(Mode::Message)
         .proprietor_core(1 << 20)
@@ -456,7 +455,7 @@ fn a_core_that_is_not_there_is_told() {
         text.starts_with("far: by message to its proprietor"),
         "{text}"
     );
-    assert!(text.contains("core 1048576 is none"), "{text}");
+    assert!(text.contains("core 1048576 is not available"), "{text}");
 }
 
 #[test]
@@ -476,7 +475,8 @@ fn no_choice_is_too_large_and_no_name_wrong() {
     }
 }
 
-/// More threads than lines: those without wait for the lock, which a busy proprietor must leave.
+/// More threads than lines: threads without a line wait for the lock, which a busy proprietor must
+/// release.
 #[test]
 fn who_has_no_line_is_not_forgotten() {
     for lock in LockKind::ALL {

@@ -1,6 +1,6 @@
-//! Many increments through ways that change all the time: not one is lost, and none is made twice.
+//! Many increments while the mode changes all the time: none is lost and none is made twice.
 //!
-//! With `HEARTH_TEST_DEEP` a billion, in a release build; otherwise some hundred thousand.
+//! A billion with `HEARTH_TEST_DEEP` in a release build, otherwise some hundred thousand.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use hearth_sync::{Drain, LockKind, Mode, Order, Owned, Queue, Sharded};
 const CLIENTS: u64 = 4;
 const ALL: u64 = 240_000;
 const DEEP: u64 = 1_000_000_000;
-/// Increments of one thread between two calls that look.
+/// Increments by one thread between two calls that read the counter.
 const STRIDE: u64 = 16;
 
 fn increments() -> u64 {
@@ -20,11 +20,11 @@ fn increments() -> u64 {
     }
 }
 
-/// Changes the mode until told to stop.
+/// Changes the mode until it is told to stop.
 fn change_modes(set: impl Fn(Mode), end: &AtomicBool) {
     for (changes, mode) in Mode::ALL.iter().cycle().enumerate() {
         set(*mode);
-        // Each way has to do something before the next comes.
+        // Each mode has to serve some increments before the next one.
         for _ in 0..1 << (changes % 8) {
             thread::yield_now();
         }
@@ -34,8 +34,7 @@ fn change_modes(set: impl Fn(Mode), end: &AtomicBool) {
     }
 }
 
-/// One client's part: most increments posted, some called, and each call sees all the client's
-/// earlier ones.
+/// One client: it posts most increments and calls some, and each call sees all its earlier ones.
 fn add(sum: &Owned<Sums>, client: usize, count: u64) {
     let mut done = 0;
     while done < count {
@@ -92,7 +91,7 @@ fn every_increment_is_made_once_while_the_mode_changes() {
     assert_eq!(sum.statistics().calls, increments() + 1);
 }
 
-/// The same in little for every queue, lock, order and manner of draining.
+/// A smaller run for every queue, lock, order and drain.
 #[test]
 fn the_choices_lose_nothing_either() {
     for queue in Queue::ALL {

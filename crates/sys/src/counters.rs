@@ -139,12 +139,12 @@ impl Counter {
         })
     }
 
-    /// What it counts.
+    /// The event that it counts.
     pub fn event(&self) -> Event {
         self.event
     }
 
-    /// Is the kernel's part left out?
+    /// True if the kernel's part is left out.
     pub fn is_user_only(&self) -> bool {
         self.user_only
     }

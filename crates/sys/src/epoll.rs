@@ -185,7 +185,7 @@ impl Epoll {
         Ok(epoll::delete(&self.set, of)?)
     }
 
-    /// Waits until a descriptor is ready or the time has passed, for ever without a time, and
+    /// Waits until a descriptor is ready or the time has passed, forever without a time, and
     /// returns the ready ones. May wake spuriously with none.
     pub fn wait(&mut self, time: Option<Duration>) -> impl Iterator<Item = Readiness> + '_ {
         let events = &mut self.reports.0;

@@ -87,8 +87,8 @@ impl Poll {
         self.wakeup.notify();
     }
 
-    /// Waits until something is ready, somebody calls [`wake`](Poll::wake), or the time has passed;
-    /// for ever without a time. May wake spuriously. Adds the keys of what is ready. For one thread
+    /// Waits until something is ready, a thread calls [`wake`](Poll::wake), or the time has passed;
+    /// forever without a time. May wake spuriously. Adds the keys of what is ready. For one thread
     /// at a time: it takes the wake-up away.
     pub fn wait(&self, keys: &mut Vec<u64>, time: Option<Duration>) {
         if self.look_for(keys, time) {

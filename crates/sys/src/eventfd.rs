@@ -23,7 +23,7 @@ impl EventFd {
 
     /// Makes it readable.
     pub fn notify(&self) {
-        // Fails only after 2^64 - 2 notifications that nobody took.
+        // Fails only after 2^64 - 2 notifications that no thread took.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 

@@ -34,6 +34,7 @@ pub mod eventfd;
 pub mod file_lock;
 pub mod futex;
 pub mod limits;
+mod lists;
 pub mod mapping;
 pub mod membarrier;
 pub mod memory;
@@ -54,6 +55,7 @@ pub mod stack;
 pub mod system;
 pub mod terminal;
 pub mod threading;
+mod time;
 pub mod uring;
 pub mod usage;
 

@@ -175,7 +175,7 @@ impl Mapping {
 
     /// The memory as words.
     pub fn words(&self) -> &[u64] {
-        // SAFETY: mapped, readable, aligned to a page, zeroed by the system. Whoever writes holds
+        // SAFETY: mapped, readable, aligned to a page, zeroed by the system. The writer holds
         // a borrow from `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes / 8) }
     }

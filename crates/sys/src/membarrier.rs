@@ -33,7 +33,7 @@ pub fn is_available() -> bool {
 /// Ends the process if the kernel refuses the call after it was available, as a filter of system
 /// calls installed later does. The threads on the other side have left out their fences, relying on
 /// this, and may be past the place where one was missing: no fence here makes up for that. To go on
-/// would mean sleeping for ever now and then, or two threads touching what only one may. A timeout
+/// would mean sleeping forever now and then, or two threads touching what only one may. A timeout
 /// would mend only the first, and hide the second.
 pub fn everywhere() {
     if cfg!(miri) {

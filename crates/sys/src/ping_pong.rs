@@ -129,7 +129,7 @@ impl Turn<'_> {
     #[inline]
     pub fn words(&mut self) -> &mut [u64] {
         // SAFETY: pointer and length are those of a mapping that the buffer, borrowed while the
-        // seats live, keeps. It is this seat's turn, which nobody else can end, and the seat is
+        // seats live, keeps. It is this seat's turn, which no other thread can end, and the seat is
         // borrowed uniquely until the turn is over; so there is no other reference.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.words) }
     }

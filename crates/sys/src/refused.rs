@@ -60,7 +60,7 @@ pub struct Refused {
     pub object: String,
     /// Reason of the refusal.
     pub reason: Reason,
-    /// What to do about it, as a clause.
+    /// The next step, as a clause.
     pub next: &'static str,
 }
 

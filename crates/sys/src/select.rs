@@ -11,7 +11,7 @@ use std::time::Duration;
 pub const WORD_BITS: usize = 64;
 
 /// Waits until a descriptor of `readable` can be read, one of `writable` can be written, or the
-/// time has passed; for ever without a time. Leaves in the sets those that can. A descriptor is a
+/// time has passed; forever without a time. Leaves in the sets those that can. A descriptor is a
 /// bit; the lowest bit of the first word is 0. Returns how many bits are left in both: 0, and empty
 /// sets, after the time or a signal.
 ///

@@ -63,7 +63,7 @@ impl Semaphore {
 
 impl Drop for Semaphore {
     fn drop(&mut self) {
-        // SAFETY: initialised in `new`; a unique reference says that nobody waits.
+        // SAFETY: initialised in `new`; a unique reference says that no thread waits.
         unsafe { libc::sem_destroy(self.inner.get()) };
     }
 }

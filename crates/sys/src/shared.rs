@@ -49,7 +49,7 @@ pub fn map(file: &File, bytes: usize) -> Result<&'static [AtomicU64], Refused> {
         let next = "name a file on a local disk or in memory";
         return Err(Refused::last("map", object, next));
     }
-    // SAFETY: mapped for good, aligned to a page, and any bits are a word; nobody has these
+    // SAFETY: mapped for good, aligned to a page, and any bits are a word; no thread has these
     // addresses but by this slice, and other processes only change the words' values.
     Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
 }

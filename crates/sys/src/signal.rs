@@ -11,7 +11,7 @@ pub const PIPE: i32 = libc::SIGPIPE;
 pub const USER_1: i32 = libc::SIGUSR1;
 pub const HANG_UP: i32 = libc::SIGHUP;
 
-/// A signal that nobody else uses, for a process to send to itself.
+/// A signal that no other code uses, for a process to send to itself.
 pub fn own() -> i32 {
     libc::SIGRTMAX() - 1
 }

@@ -1,4 +1,4 @@
-//! How long a thread looks for what it waits for before it sleeps.
+//! Spinning: how long a thread looks for what it waits for before it sleeps.
 //!
 //! A thread that spins for as long as waking it would cost loses at most as much again as the
 //! better of spinning and sleeping (Karlin et al., 1990). So one figure, the cost of a wake-up,

@@ -18,7 +18,7 @@ const HANDLER_BYTES: usize = 32 << 10;
 const BELOW: usize = 64 << 10;
 const ABOVE: usize = 192 << 10;
 
-/// What the handler needs to know about a watched thread. `end` is 0 in other threads.
+/// The handler's knowledge of a watched thread. `end` is 0 in other threads.
 #[derive(Clone, Copy)]
 struct Watched {
     end: usize,
@@ -85,7 +85,7 @@ pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
         ss_size: HANDLER_BYTES,
     };
     // SAFETY: `room` outlives its use: the guard puts the stack from before back. If either call is
-    // refused, an overflow is not told.
+    // refused, an overflow is not reported.
     let before = unsafe {
         let mut before: libc::stack_t = mem::zeroed();
         libc::sigaltstack(&stack, &mut before);
@@ -215,7 +215,7 @@ mod tests {
     fn bad_access() {
         on_a_watched_thread(|| {
             let nowhere = std::hint::black_box(64 as *const u8);
-            // SAFETY: none; the signal is what is wanted.
+            // SAFETY: none; the test wants the signal.
             unsafe { nowhere.read_volatile() };
         });
     }

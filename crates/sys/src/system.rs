@@ -4,8 +4,8 @@
 use std::io;
 
 use crate::affinity::{self, Pinned};
+use crate::lists::parse_list;
 use crate::policy::{self, Policy};
-use crate::procfs::parse_list;
 use crate::refused::Refused;
 
 pub mod fake;
@@ -52,7 +52,7 @@ pub trait System: Sync {
 
     /// Now, in nanoseconds since a fixed moment: the clock of time budgets.
     fn now_ns(&self) -> u64 {
-        crate::clock::monotonic_ns()
+        crate::time::monotonic_ns()
     }
 
     /// The cores that are online, ascending, whoever may use them.

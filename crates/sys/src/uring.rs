@@ -228,7 +228,7 @@ impl Uring {
         &mut self.requests
     }
 
-    /// Submits all requests, waits until something has completed or the time has passed, for ever
+    /// Submits all requests, waits until something has completed or the time has passed, forever
     /// without a time, and reports all completions; each call may make more requests.
     ///
     /// # Errors

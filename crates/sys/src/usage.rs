@@ -1,6 +1,6 @@
 //! Resource usage: faults, switches, time.
 
-/// Whose usage.
+/// The threads or processes whose usage is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The calling thread's.

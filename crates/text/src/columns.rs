@@ -1,6 +1,6 @@
 //! Texts in columns.
 
-/// Where a column's texts stand.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Left,

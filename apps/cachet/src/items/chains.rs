@@ -60,7 +60,7 @@ impl Chains {
     fn position(&self, hash: u64, wanted: &[u8]) -> Link {
         let mut next = self.heads[self.head(hash)];
         while let Some(item) = next {
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             let known = unsafe { header(item) };
             // SAFETY: as above.
             if known.hash == hash && unsafe { key(item) } == wanted {
@@ -123,7 +123,7 @@ impl Chains {
                     _chains: self,
                 });
             }
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             next = unsafe { header(item) }.chain.get();
         }
         None
@@ -135,7 +135,7 @@ impl Chains {
         let mut before: Link = None;
         let mut next = self.heads[head];
         while let Some(item) = next {
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             let after = unsafe { header(item) }.chain.get();
             if id(item) == wanted {
                 match before {
@@ -165,7 +165,7 @@ impl Chains {
         while let Some(head) = steps.next() {
             let mut next = self.heads[head];
             while let Some(item) = next {
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
                 steps.looked += 1;
@@ -197,7 +197,7 @@ impl Chains {
                     item,
                     _chains: self,
                 });
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 next = unsafe { header(item) }.chain.get();
             }
         }
@@ -224,7 +224,7 @@ impl Chains {
         let old = std::mem::replace(&mut self.heads, more);
         for mut next in old {
             while let Some(item) = next {
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
                 let head = self.head(known.hash);
@@ -297,7 +297,7 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     #[inline]
     fn header(&self) -> &'a Header {
-        // SAFETY: while the chains are borrowed nobody takes the item out.
+        // SAFETY: while the chains are borrowed no thread takes the item out.
         unsafe { header(self.item) }
     }
 
@@ -320,8 +320,8 @@ impl<'a> Entry<'a> {
     pub fn value_and_end(&self) -> &'a [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made, and are changed only by who has the
-        // chains exclusively.
+        // SAFETY: the bytes were written when the item was made, and change only while the chains
+        // are borrowed exclusively.
         unsafe { std::slice::from_raw_parts(start, bytes) }
     }
 
@@ -426,7 +426,7 @@ impl EntryMut<'_> {
 
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: while the chains are borrowed nobody takes the item out.
+        // SAFETY: while the chains are borrowed no thread takes the item out.
         unsafe { header(self.item) }
     }
 
@@ -449,8 +449,8 @@ impl EntryMut<'_> {
     pub fn value_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made; who has the chains exclusively is the
-        // only one who knows them.
+        // SAFETY: the bytes were written when the item was made; with the chains borrowed
+        // exclusively nothing else refers to them.
         unsafe { std::slice::from_raw_parts_mut(start, bytes - 2) }
     }
 }

@@ -169,8 +169,8 @@ pub struct Fresh {
     filled: usize,
 }
 
-// SAFETY: whoever has it is the only one to use its cells but those of the queues, which the pool's
-// user uses; the rest is atomic.
+// SAFETY: only its owner uses its cells, except those of the queues, which only the pool's user
+// uses; the rest is atomic.
 unsafe impl Send for Fresh {}
 
 impl Fresh {
@@ -189,7 +189,7 @@ impl Fresh {
     /// Its key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         unsafe { key(self.item) }
     }
 
@@ -215,12 +215,12 @@ impl Fresh {
             bytes.len(),
             self.missing()
         );
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         let (start, _) = unsafe { value_parts(self.item) };
         // SAFETY: so many bytes were written, so it is not beyond the block.
         let place = unsafe { start.add(self.filled) };
-        // SAFETY: as many bytes are missing, so they belong to the block, which nobody else knows
-        // to be theirs.
+        // SAFETY: as many bytes are missing, so they fit the block, and no other thread has
+        // the block yet.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         self.filled += bytes.len();
     }
@@ -228,9 +228,9 @@ impl Fresh {
     /// The part of the value written so far, with its end of line.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         let (start, _) = unsafe { value_parts(self.item) };
-        // SAFETY: so many bytes were written, and nobody writes meanwhile.
+        // SAFETY: so many bytes were written, and no thread writes meanwhile.
         unsafe { std::slice::from_raw_parts(start, self.filled) }
     }
 

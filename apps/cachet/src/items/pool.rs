@@ -141,7 +141,7 @@ impl Pool {
     /// Frees an item that is in no chain.
     pub fn release(&mut self, out: Out) {
         let item = out.0;
-        // SAFETY: it is alive until the end of this function.
+        // SAFETY: the item is alive until this function ends.
         let known = unsafe { header(item) };
         assert_eq!(known.pool, self.number, "an item of another pool");
         let bytes = out.bytes();
@@ -165,7 +165,7 @@ impl Pool {
         let mut next = self.queues[segment as usize].oldest;
         std::iter::from_fn(move || {
             let item = next?;
-            // SAFETY: what is in a queue is alive, and the pool is borrowed.
+            // SAFETY: items in a queue are alive, and the pool is borrowed.
             next = unsafe { header(item) }.newer.get();
             Some(tail_of(item))
         })
@@ -177,7 +177,7 @@ impl Pool {
         let Some(item) = self.queues[from as usize].oldest else {
             return false;
         };
-        // SAFETY: what is in a queue is alive.
+        // SAFETY: items in a queue are alive.
         let known = unsafe { header(item) };
         let bits = known.bits.load(Ordering::Relaxed);
         known.bits.store(bits & !ACTIVE, Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Pool {
         known.newer.set(None);
         known.older.set(queue.newest);
         match queue.newest {
-            // SAFETY: what is in a queue is alive.
+            // SAFETY: items in a queue are alive.
             Some(newest) => unsafe { header(newest) }.newer.set(Some(item)),
             None => queue.oldest = Some(item),
         }
@@ -210,7 +210,7 @@ impl Pool {
         let queue = &mut self.queues[known.segment.get() as usize];
         let (newer, older) = (known.newer.get(), known.older.get());
         match newer {
-            // SAFETY: what is in a queue is alive.
+            // SAFETY: items in a queue are alive.
             Some(newer) => unsafe { header(newer) }.older.set(older),
             None => queue.newest = older,
         }
@@ -243,7 +243,7 @@ pub fn block_bytes(bytes: usize) -> usize {
 }
 
 fn tail_of(item: NonNull<Header>) -> Tail {
-    // SAFETY: what is in a queue is alive while the pool is borrowed; and what is read here is
+    // SAFETY: items in a queue are alive while the pool is borrowed; and what is read here is
     // atomic or never changes.
     let known = unsafe { header(item) };
     let bits = known.bits.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Items made, found, moved and freed, beside a map.
+//! Items made, found, moved and freed, compared with a map.
 
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ fn random_life_is_as_a_map_says() {
     for _ in 0..steps {
         let number = random(400);
         let key = format!("key-{number}").into_bytes();
-        // Many share a hash, so that chains are long.
+        // Many items share a hash, so that chains are long.
         let hash = number / 3 * 1_000_003;
         match random(5) {
             0..2 => {
@@ -161,7 +161,7 @@ fn who_looks_little_by_little_sees_each_once_while_the_table_grows() {
         let (looked, then) = chains.look_at_some(from, most, |entry| {
             *seen.entry(entry.key().to_vec()).or_default() += 1;
         });
-        // What is passed together is a chain of the beginning, however many there are now.
+        // Each step passes one chain of the first table, however many chains there are now.
         assert!(looked < most + 40, "{looked} at once");
         place = then;
         // The table doubles several times meanwhile.
@@ -174,7 +174,7 @@ fn who_looks_little_by_little_sees_each_once_while_the_table_grows() {
         assert_eq!(seen.get(&format!("{number}").into_bytes()), Some(&1));
     }
     assert!(seen.values().all(|&times| times == 1));
-    // And who takes leaves what is not wanted.
+    // `take_some` leaves the items that are not wanted.
     let (mut place, mut out) = (Some(Place::default()), Vec::new());
     while let Some(from) = place {
         (_, place) = chains.take_some(from, 5, |entry| entry.key().ends_with(b"3"), &mut out);

@@ -49,7 +49,7 @@ fn options_mean_what_they_mean_to_memcached() {
     assert_eq!((told.pattern, told.mechanism), (Pattern::Adaptive, None));
 }
 
-/// Those that memcached 1.6.18 names in its help, and those that it takes besides.
+/// The options that memcached 1.6.18 names in its help, and those that it accepts besides.
 #[test]
 fn whatever_memcached_takes_to_tune_itself_is_taken() {
     for word in [

@@ -17,7 +17,7 @@ const SPACES_MAX: usize = 100;
 /// Pending output beyond which nothing more is served.
 pub(super) const ANSWERS_MAX: usize = 1 << 20;
 
-/// What the connection does next.
+/// The connection's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It needs more input.
@@ -38,7 +38,7 @@ pub enum Then {
 pub struct Served {
     /// Number of bytes consumed.
     pub consumed: usize,
-    /// What to do next.
+    /// The next action.
     pub then: Then,
 }
 
@@ -77,7 +77,7 @@ struct Awaited {
     _share: Share,
 }
 
-/// What to do with a value once complete.
+/// The action for a complete value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storing {
     pub(super) mode: Mode,
@@ -85,7 +85,7 @@ pub(super) struct Storing {
     pub(super) kind: Kind,
 }
 
-/// Who wants the answer.
+/// The kind of command that wants the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A classic command, or nobody.

@@ -12,7 +12,7 @@ use super::{Session, Then};
 use crate::store::counters::Counters;
 use crate::store::{AllCounters, Settings, Store, Worker};
 
-/// A server that is nothing but its counters.
+/// A server of which there are only its counters.
 struct Alone(AllCounters);
 
 impl About for Alone {
@@ -24,7 +24,7 @@ impl About for Alone {
     }
 }
 
-/// How a connection is when all was sent.
+/// The state of a connection once everything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
@@ -32,17 +32,17 @@ enum End {
     Closed,
 }
 
-/// One server, and one connection after the other to it.
+/// One server, with one connection after the other.
 struct Bench {
     store: Store,
     worker: Worker,
     about: Alone,
-    /// The most that was answered at once, in bytes.
+    /// The longest answer of one call, in bytes.
     most: usize,
 }
 
 impl Bench {
-    /// With one lock, so that values are numbered one after the other, as memcached does.
+    /// With one lock, so that values get consecutive numbers, as in memcached.
     fn new() -> Bench {
         Bench::with(Settings::default())
     }
@@ -64,8 +64,8 @@ impl Bench {
         }
     }
 
-    /// What a connection answers that sends these pieces; and whether it was closed, or waits for
-    /// the rest of a value.
+    /// Sends `pieces` over one connection and returns the answer, and whether the connection was
+    /// closed or waits for the rest of a value.
     fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, End) {
         let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
         let mut all = Vec::new();
@@ -75,7 +75,7 @@ impl Bench {
                 let use_of = (&self.store, &mut self.worker, &self.about as &dyn About);
                 let served = session.serve(use_of, &waiting, 3, &mut out);
                 waiting.drain(..served.consumed);
-                // All is sent before it is asked again.
+                // All output is sent before the next call.
                 self.most = self.most.max(out.len());
                 all.append(&mut out);
                 match served.then {

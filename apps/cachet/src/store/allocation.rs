@@ -5,12 +5,11 @@
 //!
 //! Items come to the hot queue and leave it for the cold one, or, if they were fetched at least
 //! twice meanwhile, for the warm one. An item fetched twice while cold becomes warm, too. Only cold
-//! items are evicted. So keys asked for once, however many, push out each other and not what is
-//! used. An item moves when it is the oldest of its queue and at no other time: to fetch it is to
-//! set a bit.
+//! items are evicted. So keys that are read once, however many, push out each other and not the
+//! items in use. An item moves only when it is the oldest of its queue: a fetch just sets a bit.
 //!
-//! Where nothing may be evicted, dead items (expired or flushed) are still reclaimed, as far as
-//! they are found at the ends of the queues.
+//! With eviction off, dead items (expired or flushed) at the ends of the queues are still
+//! reclaimed.
 
 use std::sync::Arc;
 

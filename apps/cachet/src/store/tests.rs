@@ -1,4 +1,4 @@
-//! The store under one limit, and under many hands.
+//! The store under its memory limit, and used by many threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ fn get(store: &Store, worker: &mut Worker, key: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// A value that tells whose it is.
+/// A value that shows its number.
 fn value_of(number: u64, length: usize) -> Vec<u8> {
     number
         .to_le_bytes()
@@ -80,7 +80,7 @@ fn items_of_one_size_use_the_memory_that_there_is() {
         ..Settings::default()
     });
     let mut worker = Worker::default();
-    // Again and again, so that the heap has grown to what it needs at most.
+    // Repeated, so that the heap has grown to its largest size.
     for number in 0..120_000u64 {
         let key = format!("{number:064}");
         set(&store, &mut worker, key.as_bytes(), &[7; 1024]).expect("others go");
@@ -117,7 +117,7 @@ fn without_eviction_what_is_too_much_is_refused() {
     assert!(get(&store, &mut worker, b"0").is_some());
 }
 
-/// Stores items that end then, until there is no memory for many in a row. How many it stored.
+/// Stores items with this expiry until many in a row find no memory, and returns their number.
 fn fill(store: &Store, worker: &mut Worker, name: &str, expires: i32) -> u64 {
     let (mut stored, mut refused) = (0, 0);
     while refused < 100 {
@@ -143,7 +143,7 @@ fn without_eviction_what_is_as_good_as_gone_makes_room_nevertheless() {
         ..Settings::default()
     });
     let mut worker = Worker::default();
-    // A few that stay, and are the oldest.
+    // A few items that stay, and are the oldest.
     for number in 0..100 {
         let key = format!("stays {number}");
         set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
@@ -229,7 +229,7 @@ fn a_lower_limit_is_reached_little_by_little() {
     let items = || store.holdings().items.iter().sum::<usize>();
     let before = items();
     store.set_memory(8 << 20);
-    // An allocation lets go what it needs and a few more.
+    // An allocation frees the items that it needs and a few more.
     set(&store, &mut worker, b"one", &[2; 1000]).expect("room");
     assert!(items() < before && items() + 8 > before, "{}", items());
     set(&store, &mut worker, b"large", &[2; 100_000]).expect("room");
@@ -296,7 +296,7 @@ fn what_is_asked_for_again_and_again_outlives_what_is_not() {
         )
         .expect("room");
     }
-    // A scan of many times what there is room for.
+    // A scan over many times as many items as fit.
     for i in 0..20_000_u64 {
         set(
             &store,
@@ -402,7 +402,7 @@ fn a_limit_that_is_nearly_every_number_is_one_too() {
     assert_eq!(store.moves().evictions.get(), 0);
 }
 
-/// The refused one must not be counted even for a moment.
+/// A refused item must not be counted even for a moment.
 #[test]
 fn a_share_that_is_refused_takes_no_room_from_another() {
     let store = store(Settings {
@@ -415,7 +415,7 @@ fn a_share_that_is_refused_takes_no_room_from_another() {
             .make(&mut Worker::default(), key, bytes)
             .expect("room")
     };
-    // Of 1.5 MiB: the first leaves room for the small one, and never for the large one.
+    // The limit is 1.5 MiB: beside the first there is room for the small one, never for the large.
     let (first, small) = (make(b"first", 600_000), make(b"small", 300_000));
     let _first = store.share_for(&first).expect("it is the first");
     let is_over = AtomicBool::new(false);

@@ -86,7 +86,7 @@ pub(crate) struct Place {
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decides {
-    /// Where it costs least
+    /// At the lowest cost
     Talk,
     /// In turn, in creation order
     Spread,

@@ -40,7 +40,7 @@ fn show(arguments: &HeapShow) -> Result<(), Failure> {
     if let Some(path) = &arguments.map {
         let _ = writeln!(
             text,
-            "\nWrote {}: each chunk, whose it is and how full.",
+            "\nWrote {}: each chunk with its owner and how full it is.",
             path.display()
         );
     }

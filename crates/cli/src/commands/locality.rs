@@ -199,7 +199,7 @@ fn findings(report: &Report) -> Vec<String> {
     let mut words: Vec<String> = displaced.chain(invalidated).collect();
     if words.is_empty() {
         words.push(match (report.components.len(), report.threads) {
-            (1, 1) => "one component in one thread: nobody displaces or invalidates its data; `c` and `t` \
+            (1, 1) => "one component in one thread: its data are neither displaced nor invalidated; `c` and `t` \
                        lines name others"
                 .to_owned(),
             _ => "no component displaces or invalidates another's data".to_owned(),

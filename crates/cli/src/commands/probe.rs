@@ -127,7 +127,7 @@ fn measure(options: &Options, reading: Reading, path: &Path) -> Result<Profile, 
     let findings = found.map_err(|error| match error {
         ProbeError::Cancelled => {
             let kept = if path.exists() {
-                format!("{} is as it was", path.display())
+                format!("{} is unchanged", path.display())
             } else {
                 "nothing was written".to_owned()
             };

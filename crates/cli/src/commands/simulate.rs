@@ -39,7 +39,7 @@ const KINDS: [&str; 7] = [
     "worker",
     "place",
 ];
-/// Of a longer trace only the end is shown.
+/// The longest trace that is shown whole; of longer ones only the end is.
 const TRACE_LINES: usize = 60;
 
 /// How a run ended: `done`, `cut short`, or what went wrong.

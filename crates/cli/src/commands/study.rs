@@ -1,5 +1,5 @@
-//! `hearth study`: another program, `hearth-study`, runs the studies. It is found beside this one or
-//! on the PATH, as Cargo finds its subcommands.
+//! `hearth study`: another program, `hearth-study`, runs the studies. It is found beside this one
+//! or on the PATH, as Cargo finds its subcommands.
 
 use std::env;
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ pub(crate) fn study() -> Result<(), Failure> {
     Err(missing(&program().args(words).exec()))
 }
 
-/// What `hearth-study` answers to these words, with `input` as its standard input. It complains for
-/// itself.
+/// The answer of `hearth-study` to these words, with `input` as its standard input. It reports its
+/// own errors.
 pub(crate) fn answer(words: &[String], input: &str) -> Result<String, Failure> {
     let started = program()
         .args(words)

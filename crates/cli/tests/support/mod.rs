@@ -1,4 +1,4 @@
-//! What the tests of the command share: where things are, calling it, golden files.
+//! Shared parts of the command's tests: paths, calling the command, golden files.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod workspace;
@@ -87,7 +87,7 @@ fn program() -> &'static Path {
     })
 }
 
-/// Where the library is that programs are linked with. Cargo makes it only if it is asked to.
+/// The folder of the library that programs are linked with. Cargo builds it only on request.
 fn library_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -137,7 +137,7 @@ fn without_debugging(folder: &Path) -> Option<PathBuf> {
     Some(lean)
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: ExitStatus,

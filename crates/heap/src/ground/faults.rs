@@ -18,7 +18,7 @@ pub(crate) type Checked = Result<(), (usize, Fault)>;
 #[cold]
 pub(crate) fn report(address: usize, fault: Fault, owner: u32) {
     let what: &[u8] = match fault {
-        Fault::Foreign => b" was not given out by this allocator",
+        Fault::Foreign => b" was not allocated here",
         Fault::NotABlock => b" is not the start of a block in use: freed twice, or overwritten",
     };
     let owner_text = os::hexadecimal(owner as usize);

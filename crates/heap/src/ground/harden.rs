@@ -21,10 +21,8 @@
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::ground::environment;
 use crate::ground::faults::report_written;
-use crate::ground::os;
-use crate::ground::real_time;
+use crate::ground::{environment, os, real_time};
 
 /// The variable with the modes: a list with commas.
 const NAME: &[u8] = b"HEARTH_HARDEN=";
@@ -40,11 +38,12 @@ const NEW: u8 = 0xa5;
 /// Fills freed blocks.
 const FREED: u8 = 0x5a;
 
+/// The modes of the process: the environment sets them once, for all heaps.
 static MODES: AtomicU8 = AtomicU8::new(0);
 
 /// One of this many small and medium blocks gets guard pages.
 static SAMPLED: AtomicU32 = AtomicU32::new(0);
-/// Blocks until the next sample.
+/// Blocks until the next sample, and samples so far: of all threads, so that they share one rate.
 static UNTIL: AtomicI32 = AtomicI32::new(1);
 static SAMPLES: AtomicU64 = AtomicU64::new(0);
 
@@ -55,7 +54,7 @@ fn has(modes: u8) -> bool {
 
 /// Whether every operation is checked.
 #[inline]
-pub(crate) fn looks() -> bool {
+pub(crate) fn is_checking() -> bool {
     has(SAMPLE | CHECK | ZERO | JUNK)
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn begin() -> bool {
             os::die(&[
                 b"hearth: HEARTH_HARDEN: ",
                 &word[..word.len().min(64)],
-                b" is no mode; give a list of guard, guard=N, check, zero and junk, or all, such as \
+                b" is not a mode; give a list of guard, guard=N, check, zero and junk, or all, such as \
                   HEARTH_HARDEN=guard,check\n",
             ]);
         };
@@ -102,8 +101,8 @@ pub(crate) fn begin() -> bool {
     }
     if modes & GUARD != 0 && real_time::is_on() {
         os::die(&[
-            b"hearth: HEARTH_HARDEN: guard pages are made by the kernel, which real-time mode does \
-              not call; leave guard, or HEARTH_REAL_TIME, out\n",
+            b"hearth: HEARTH_HARDEN: guard pages need system calls, which real-time mode does not \
+              make; leave out guard or HEARTH_REAL_TIME\n",
         ]);
     }
     MODES.store(modes, Ordering::Relaxed);
@@ -133,7 +132,7 @@ fn mode_of(word: &[u8]) -> Option<(u8, Option<u32>)> {
 // ---- blocks as they come and go --------------------------------------------------------------
 
 /// Checks and fills a block that is about to be handed out.
-pub(crate) fn given(block: usize, bytes: usize, owner: u32) {
+pub(crate) fn hand_out(block: usize, bytes: usize, owner: u32) {
     if !has(ZERO | JUNK) {
         return;
     }
@@ -179,7 +178,7 @@ pub(crate) fn fill_new(start: usize, shift: u32) {
     for page in (start..start + (1 << shift)).step_by(os::PAGE) {
         let words: *const AtomicU64 = ptr::with_exposed_provenance(page);
         let mut words = (0..os::PAGE / size_of::<u64>()).map(|i| {
-            // SAFETY: in chunks that have just been taken; atomic as in `given`.
+            // SAFETY: in chunks that have just been taken; atomic as in `hand_out`.
             unsafe { &*words.add(i) }.load(Ordering::Relaxed)
         });
         if words.all(|word| word == 0) {

@@ -213,14 +213,14 @@ unsafe fn advise(start: usize, bytes: usize, advice: i32) -> bool {
     unsafe { call(libc::SYS_madvise, [start, bytes, advice as usize]).is_ok() }
 }
 
-/// Advice for [`bring`] and [`populate`]; Linux 5.14 or later.
+/// Advice for [`fault_in`] and [`populate`]; Linux 5.14 or later.
 const POPULATE_WRITE: i32 = 23;
 
 /// Faults memory in behind a range, as far as the system can; contents do not change.
 ///
 /// # Safety
 /// The range lies in a reservation of this crate and is accessible.
-pub(crate) unsafe fn bring(start: usize, bytes: usize) {
+pub(crate) unsafe fn fault_in(start: usize, bytes: usize) {
     if cfg!(miri) {
         return;
     }
@@ -499,26 +499,12 @@ pub(crate) fn wait(word: *mut u32, value: u32, ns: Option<i64>) -> bool {
     woken != Err(libc::ETIMEDOUT)
 }
 
-/// Wakes all threads that sleep on a word.
-pub(crate) fn wake_all(word: *mut u32) {
-    wake_some(word, i32::MAX);
-}
-
-/// Wakes a thread that sleeps on a word.
-pub(crate) fn wake(word: *mut u32) {
-    wake_some(word, 1);
-}
-
-fn wake_some(word: *mut u32, threads: i32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    let word = word.expose_provenance();
+/// Wakes up to `threads` threads that wait on a word.
+pub(crate) fn wake(word: *mut u32, threads: u32) {
+    let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let arguments = [word.expose_provenance(), operation, threads as usize];
     // SAFETY: the kernel only uses the address.
-    let _ = unsafe {
-        call(
-            libc::SYS_futex,
-            [word, operation as usize, threads as usize],
-        )
-    };
+    let _ = unsafe { call(libc::SYS_futex, arguments) };
 }
 
 /// The beginning of a file, as much as fits the buffer. The path ends with a zero. None if the file

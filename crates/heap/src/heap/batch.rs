@@ -79,7 +79,7 @@ impl Batch {
 
     /// Adds a block of the same region. False if the batch has it already. For the thread.
     #[inline]
-    #[must_use = "a block that is freed twice must be told"]
+    #[must_use = "a block that is freed twice must be reported"]
     pub(crate) fn add(&self, block: u64) -> bool {
         let marks = self.marks.own();
         self.marks.store(marks | block, Ordering::Release);
@@ -88,9 +88,9 @@ impl Batch {
 
     /// Sends all marks by `send`, then clears the batch; for the thread.
     #[inline]
-    pub(crate) fn send<T>(&self, tell: impl FnOnce(u32, RegionId, u64) -> T) -> Sent<T> {
+    pub(crate) fn send<T>(&self, send: impl FnOnce(u32, RegionId, u64) -> T) -> Sent<T> {
         let of = self.of.load(Ordering::Relaxed) & !ASKED;
-        let result = tell(of, self.region(), self.marks.own());
+        let result = send(of, self.region(), self.marks.own());
         // Releases the marks and the region's place in the queue. Either this or the exchange in
         // `ask` comes first.
         let is_awaited = self.of.swap(0, Ordering::AcqRel) & ASKED != 0;
@@ -189,7 +189,7 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::heap::custody::{Attended, Custody};
+    use crate::heap::custody::{Custody, Tended};
     use crate::heap::remote::{Links, Marked, Queue, collect, mark};
 
     const OWN: u32 = 5;
@@ -233,13 +233,13 @@ mod loom_tests {
             }
         }
 
-        fn has_something(&self) -> bool {
+        fn has_work(&self) -> bool {
             self.queue.has_some(self) || self.awaited.is_over()
         }
 
         /// Sends a batch, as a thread does before it waits.
         fn flush(&self, batch: &Batch) {
-            let told = batch.send(|of, region, marks| {
+            let sent = batch.send(|of, region, marks| {
                 assert_eq!(of, OWN);
                 let at = region.0 as usize - 1;
                 match mark(&self.marks[at], marks) {
@@ -251,12 +251,11 @@ mod loom_tests {
                     Marked::Twice => panic!("each block is freed once"),
                 }
             });
-            if told.is_awaited {
+            if sent.is_awaited {
                 self.awaited.sent();
             }
-            if told.result || told.is_awaited {
-                self.custody
-                    .pushed(|| self.has_something(), || self.take_home());
+            if sent.result || sent.is_awaited {
+                self.custody.pushed(|| self.has_work(), || self.take_back());
             }
         }
 
@@ -268,7 +267,7 @@ mod loom_tests {
             }
         }
 
-        fn take_home(&self) -> Attended {
+        fn take_back(&self) -> Tended {
             loop {
                 while let Some(region) = self.queue.pop(self) {
                     let at = region.0 as usize - 1;
@@ -281,7 +280,7 @@ mod loom_tests {
                     }
                 }
                 if self.awaited.is_waiting() {
-                    return Attended::Lives;
+                    return Tended::Lives;
                 }
                 if !self.awaited.is_over() {
                     break;
@@ -291,9 +290,9 @@ mod loom_tests {
             }
             if self.has_all_given() {
                 self.ended.fetch_add(1, Ordering::Relaxed);
-                return Attended::Ended;
+                return Tended::Ended;
             }
-            Attended::Lives
+            Tended::Lives
         }
 
         fn has_all_given(&self) -> bool {
@@ -329,9 +328,8 @@ mod loom_tests {
 
         fn destroy(&self) {
             self.discard();
-            if self.take_home() == Attended::Lives {
-                self.custody
-                    .leave(|| self.has_something(), || self.take_home());
+            if self.take_back() == Tended::Lives {
+                self.custody.leave(|| self.has_work(), || self.take_back());
             }
         }
     }
@@ -396,7 +394,7 @@ mod loom_tests {
             let asked = batch.ask(OWN);
             match asked {
                 Some((region, marks)) => assert_eq!((region.0, marks), (1, 3)),
-                None => assert_eq!(told.load(Ordering::Relaxed), 3, "it was told before"),
+                None => assert_eq!(told.load(Ordering::Relaxed), 3, "it was sent before"),
             }
             let is_awaited = thread.join().expect("it does not panic");
             assert_eq!(is_awaited, asked.is_some());

@@ -152,7 +152,7 @@ impl Heap {
                 self.find(level, granules)
             });
         let Some(region) = region else {
-            return self.fresh(level);
+            return self.new_region(level);
         };
         self.take(region);
         Some(region)

@@ -1,12 +1,10 @@
 //! The making of a component's heap: it begins with one page, at the start of which it lies itself.
 
 use crate::ground::geometry::RegionId;
-use crate::heap::deferred;
-use crate::heap::nursery;
 use crate::heap::pieces::{HEADER_BYTES, LEVEL_OF_PAGE, LEVEL_OF_PAGES};
 use crate::heap::state::{Heap, WithSlimCaches};
 use crate::heap::table::{TABLE, entry};
-use crate::heap::upkeep;
+use crate::heap::{deferred, nursery, upkeep};
 use crate::store::space::SPACE;
 use core::ptr::{self, NonNull};
 

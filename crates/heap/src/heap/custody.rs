@@ -46,7 +46,7 @@ pub(crate) fn seen(custody: u32) -> Seen {
 
 /// The outcome of tending an orphan once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attended {
+pub(crate) enum Tended {
     /// Others still have blocks.
     Lives,
     /// The heap has ended, and its number may be in use again.
@@ -66,35 +66,35 @@ impl Custody {
     }
 
     /// Makes the heap an orphan; for its leaving owner, while others have blocks. `look` tells
-    /// whether the queue has regions; `attend` takes them, and ends the heap if that was all.
-    pub(crate) fn leave(&self, look: impl Fn() -> bool, attend: impl FnMut() -> Attended) {
+    /// whether the queue has regions; `tend` takes them, and ends the heap if that was all.
+    pub(crate) fn leave(&self, look: impl Fn() -> bool, tend: impl FnMut() -> Tended) {
         // Releases what the owner did.
         self.0.store(ORPHAN, Ordering::Release);
         fence(Ordering::SeqCst);
         if look() {
-            self.attend(look, attend);
+            self.tend(look, tend);
         }
     }
 
     /// Tends the heap after a push, if it is an orphan that nobody tends.
     #[inline]
-    pub(crate) fn pushed(&self, look: impl Fn() -> bool, attend: impl FnMut() -> Attended) {
+    pub(crate) fn pushed(&self, look: impl Fn() -> bool, tend: impl FnMut() -> Tended) {
         if self.0.load(Ordering::Relaxed) == 0 {
             return;
         }
         fence(Ordering::SeqCst);
         if self.0.load(Ordering::Relaxed) == ORPHAN {
-            self.attend(look, attend);
+            self.tend(look, tend);
         }
     }
 
     #[cold]
-    fn attend(&self, look: impl Fn() -> bool, mut attend: impl FnMut() -> Attended) {
+    fn tend(&self, look: impl Fn() -> bool, mut tend: impl FnMut() -> Tended) {
         loop {
             let claimed =
                 self.0
                     .compare_exchange(ORPHAN, ATTENDED, Ordering::Acquire, Ordering::Relaxed);
-            if claimed.is_err() || attend() == Attended::Ended {
+            if claimed.is_err() || tend() == Tended::Ended {
                 return;
             }
             self.0.store(ORPHAN, Ordering::Release);
@@ -151,7 +151,7 @@ mod loom_tests {
             }
         }
 
-        fn take_home(&self) -> Attended {
+        fn take_back(&self) -> Tended {
             while let Some(region) = self.queue.pop(self) {
                 let marks = collect(&self.marks[region.0 as usize - 1]);
                 let away = self.away.load(Ordering::Relaxed);
@@ -159,24 +159,24 @@ mod loom_tests {
                     .store(away - marks.count_ones() as usize, Ordering::Relaxed);
             }
             if self.away.load(Ordering::Relaxed) > 0 {
-                return Attended::Lives;
+                return Tended::Lives;
             }
             self.ended.fetch_add(1, Ordering::Relaxed);
-            Attended::Ended
+            Tended::Ended
         }
 
         fn free(&self, region: u32, block: u64) {
             if mark(&self.marks[region as usize - 1], block) == Marked::First {
                 self.queue.push(self, RegionId(region));
                 self.custody
-                    .pushed(|| self.queue.has_some(self), || self.take_home());
+                    .pushed(|| self.queue.has_some(self), || self.take_back());
             }
         }
 
         fn leave(&self) {
-            if self.take_home() == Attended::Lives {
+            if self.take_back() == Tended::Lives {
                 self.custody
-                    .leave(|| self.queue.has_some(self), || self.take_home());
+                    .leave(|| self.queue.has_some(self), || self.take_back());
             }
         }
     }

@@ -22,11 +22,8 @@ use core::sync::atomic::Ordering;
 
 use crate::ground::faults::{Checked, Fault};
 use crate::ground::geometry::{Class, GRANULES_MAX, RegionId, granule_bytes, granule_shift};
-use crate::ground::harden;
-use crate::ground::meter;
 use crate::ground::os::PAGE;
-use crate::ground::real_time;
-use crate::ground::words;
+use crate::ground::{harden, meter, real_time, words};
 use crate::heap::cache::filled_at_once;
 use crate::heap::state::{DEFERRED, Heap, is_claimed};
 use crate::store::region::{KIB_SHIFT, Kind, PAGE_LEVEL};
@@ -42,7 +39,7 @@ const TAKEN_FROM: u32 = 4;
 /// Whether a heap with caches may defer blocks. Not where every block is checked; nor in real-time
 /// mode, which has no more memory, so that coalescing could not wait.
 pub(crate) fn is_wanted() -> bool {
-    !harden::looks() && !real_time::is_on()
+    !harden::is_checking() && !real_time::is_on()
 }
 
 impl Heap {

@@ -37,9 +37,7 @@ use core::sync::atomic::Ordering;
 use crate::ground::geometry::{
     CHUNK_SHIFT, GRANULES_MAX, RegionId, granule_bytes, granule_shift, region_shift,
 };
-use crate::ground::harden;
-use crate::ground::meter;
-use crate::ground::words;
+use crate::ground::{harden, meter, words};
 use crate::heap::pieces::{HEADER_BYTES, page_of};
 use crate::heap::remote::collect;
 use crate::heap::state::{GRADES, Heap, TAKEN};
@@ -105,7 +103,7 @@ impl Heap {
         while let Some(region) = self.entry().queue.pop(&SPACE) {
             meter::step();
             let marks = collect(&SPACE.remote(region).marks);
-            self.came_home(region, marks);
+            self.clear_lent(region, marks);
         }
     }
 

@@ -9,10 +9,7 @@
 //! it has.
 
 use crate::ground::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
-use crate::ground::harden;
-use crate::ground::meter;
-use crate::ground::os;
-use crate::ground::words;
+use crate::ground::{harden, meter, os, words};
 use crate::heap::state::{Heap, is_claimed};
 use crate::store::idle::IDLE;
 use crate::store::region::PAGE_LEVEL;
@@ -172,7 +169,7 @@ impl Heap {
         self.coalesce_any(coalesces);
         let pages = self.grown.replace(0);
         if pages != 0 {
-            IDLE.grew(pages as u32);
+            IDLE.report_grown(pages as u32);
         }
         let looks = self.looks.get().min(looks_for(level));
         self.looks.set(self.looks.get() - looks);
@@ -284,7 +281,7 @@ impl Heap {
             self.forget_units(level, whole.touched.get() & lent);
             whole.touched.set(whole.touched.get() & !lent);
             // Their next pages come from the node of their address.
-            whole.brought.set(whole.brought.get() & !lent);
+            whole.migrated.set(whole.migrated.get() & !lent);
         }
     }
 
@@ -391,7 +388,7 @@ impl Heap {
 
     /// Clears the record of blocks that have come home.
     #[inline]
-    pub(crate) fn came_home(&self, region: RegionId, blocks: u64) {
+    pub(crate) fn clear_lent(&self, region: RegionId, blocks: u64) {
         let level = region.level();
         if level < 2 || !self.is_private.get() || self.is_in_nursery(region) {
             return;

@@ -2,8 +2,7 @@
 
 use crate::ground::faults::{Fault, report};
 use crate::ground::geometry::{RegionId, granule_shift, region_shift};
-use crate::ground::harden;
-use crate::ground::words;
+use crate::ground::{harden, words};
 use crate::heap::orphans;
 use crate::heap::remote::{self, Links, Marked, collect};
 use crate::heap::state::{Heap, is_claimed};
@@ -32,7 +31,7 @@ impl Heap {
     pub(crate) fn adopt(&self) -> Option<RegionId> {
         let region = self.entry().queue.pop(&SPACE)?;
         let marks = collect(&SPACE.remote(region).marks);
-        self.came_home(region, marks);
+        self.clear_lent(region, marks);
         let words = self.region(region);
         let (free, starts) = (words.free.get(), words.starts.get());
         let blocks = starts & !free;
@@ -88,20 +87,20 @@ impl Heap {
         let held = self.handshake.hold();
         self.batch_bytes.set(0);
         let owner = self.batch.of();
-        let told = self.batch.send(tell_marks);
+        let sent = self.batch.send(set_marks);
         if held {
             self.handshake.end();
         }
-        if told.is_awaited {
+        if sent.is_awaited {
             entry(owner).awaited.sent();
         }
-        if told.is_awaited || told.result {
-            attend(owner);
+        if sent.is_awaited || sent.result {
+            tend_if_orphan(owner);
         }
         // Their owner may be too quiet to take them back.
-        let sent = self.sent.get().wrapping_add(1);
-        self.sent.set(sent);
-        if sent.is_multiple_of(SENT_WORTHWHILE) {
+        let count = self.sent.get().wrapping_add(1);
+        self.sent.set(count);
+        if count.is_multiple_of(SENT_WORTHWHILE) {
             IDLE.call();
         }
     }
@@ -126,7 +125,7 @@ pub(crate) fn free_remote(heap: &Heap, owner: u32, offset: usize) {
     // A free that follows another in its region probably has more behind it. Large blocks are not
     // kept back from their owner, nor any while every block is checked.
     let is_next = heap.marked.replace(region.0) == region.0;
-    if is_next && region.level() <= KEPT_BACK_LEVEL_MAX && !harden::looks() {
+    if is_next && region.level() <= KEPT_BACK_LEVEL_MAX && !harden::is_checking() {
         heap.begin_batch(owner, region, bit);
     } else {
         send_marks(owner, region, bit);
@@ -135,14 +134,14 @@ pub(crate) fn free_remote(heap: &Heap, owner: u32, offset: usize) {
 
 /// Sends marks to a heap. The region still has these blocks, so it is that heap's.
 pub(crate) fn send_marks(owner: u32, region: RegionId, marks: u64) {
-    if tell_marks(owner, region, marks) {
-        attend(owner);
+    if set_marks(owner, region, marks) {
+        tend_if_orphan(owner);
     }
 }
 
-/// Sends marks to a heap. True if that queued the region: then the caller must call [`attend`], as
-/// the heap may be an orphan.
-fn tell_marks(owner: u32, region: RegionId, marks: u64) -> bool {
+/// Sends marks to a heap. True if that queued the region: then the caller must call
+/// [`tend_if_orphan`], as the heap may be an orphan.
+fn set_marks(owner: u32, region: RegionId, marks: u64) -> bool {
     match remote::mark(&SPACE.remote(region).marks, marks) {
         Marked::Queued => return false,
         Marked::First => entry(owner).queue.push(&SPACE, region),
@@ -152,10 +151,10 @@ fn tell_marks(owner: u32, region: RegionId, marks: u64) -> bool {
 }
 
 /// Tends a heap after a push, if it is an orphan.
-fn attend(number: u32) {
+fn tend_if_orphan(number: u32) {
     let entry = entry(number);
-    let look = || entry.has_something(&SPACE);
-    entry.custody.pushed(look, || orphans::look_after(number));
+    let look = || entry.has_work(&SPACE);
+    entry.custody.pushed(look, || orphans::tend(number));
 }
 
 /// Reports marks of places where no block starts.

@@ -11,8 +11,8 @@
 //! *Where they are then.* An address determines the node of its pages, and still does after a
 //! migration: pages touched later come from there. So a chunk with migrated pages must not go back
 //! to its pool as if it were at home. A bit for each chunk records that
-//! ([`Arenas::is_brought`](crate::store::pool::Arenas::is_brought)), and the pool gives the memory
-//! of such a chunk back to the system. Only the pool reads these bits.
+//! ([`Arenas::has_migrated`](crate::store::pool::Arenas::has_migrated)), and the pool gives the
+//! memory of such a chunk back to the system. Only the pool reads these bits.
 //!
 //! *Huge pages* move as a whole. Where there may be some, the bits of all chunks in the same two
 //! megabytes are set, whoever has them.
@@ -21,9 +21,8 @@
 //! 256 KiB, which belong to no heap; and metadata.
 
 use crate::ground::geometry::RegionId;
-use crate::ground::meter;
 use crate::ground::os::{self, Place};
-use crate::ground::real_time;
+use crate::ground::{meter, real_time};
 use crate::heap::idle_pages::{PAGE_SHIFT, unit_shift};
 use crate::heap::state::Heap;
 use crate::store::nodes;
@@ -37,7 +36,7 @@ const HEATS: usize = 17;
 /// What a call may still migrate, and what it has.
 struct Quota {
     bytes_left: usize,
-    brought: usize,
+    migrated: usize,
     /// The system refuses, for lack of memory or permission.
     is_refused: bool,
 }
@@ -45,7 +44,7 @@ struct Quota {
 impl Heap {
     /// Migrates pages of regions from the pool to the heap's node, up to `bytes_max`; returns the
     /// bytes that have come.
-    pub(crate) fn bring(&self, bytes_max: usize) -> usize {
+    pub(crate) fn migrate(&self, bytes_max: usize) -> usize {
         if SPACE.nodes() < 2 || real_time::is_on() {
             return 0;
         }
@@ -55,7 +54,7 @@ impl Heap {
         });
         let mut quota = Quota {
             bytes_left: bytes_max,
-            brought: 0,
+            migrated: 0,
             is_refused: false,
         };
         // All regions above some heat fit the quota, and a part of those at it. Regions without
@@ -70,11 +69,11 @@ impl Heap {
             self.each_of_ring(|region| {
                 let heat = self.heat(region);
                 if is_hotter && heat > least || !is_hotter && heat == least {
-                    self.bring_region(region, &mut quota);
+                    self.migrate_region(region, &mut quota);
                 }
             });
         }
-        quota.brought
+        quota.migrated
     }
 
     fn each_of_ring(&self, mut each: impl FnMut(RegionId)) {
@@ -103,11 +102,11 @@ impl Heap {
     /// Units of a region from the pool with memory on another node than the heap.
     fn units_elsewhere(&self, region: RegionId) -> u64 {
         let (whole, node) = (self.page_state(region), self.node.get() as usize);
-        let is_there = whole.brought_to.get() as usize == node;
+        let is_there = whole.migrated_to.get() as usize == node;
         if SPACE.node_of_chunk(region.chunk()) == node {
-            return whole.brought.get();
+            return whole.migrated.get();
         }
-        let there = if is_there { whole.brought.get() } else { 0 };
+        let there = if is_there { whole.migrated.get() } else { 0 };
         whole.touched.get() & !there
     }
 
@@ -117,7 +116,7 @@ impl Heap {
     }
 
     /// Migrates units of a region, as far as the quota allows.
-    fn bring_region(&self, region: RegionId, quota: &mut Quota) {
+    fn migrate_region(&self, region: RegionId, quota: &mut Quota) {
         let (shift, whole) = (unit_shift(region.level()), self.page_state(region));
         let node = self.node.get() as usize;
         let is_home = SPACE.node_of_chunk(region.chunk()) == node;
@@ -129,7 +128,7 @@ impl Heap {
             whole.aim_at(node);
             // Before the pages move: a neighbour in the same huge page may be given back at any
             // time.
-            SPACE.note_brought(region);
+            SPACE.mark_migrated(region);
         }
         while units != 0 && quota.bytes_left >> shift != 0 && !quota.is_refused {
             let some = lowest(
@@ -139,16 +138,16 @@ impl Heap {
             units &= !some;
             quota.bytes_left -= (some.count_ones() as usize) << shift;
             let start = self.data.get() + region.offset();
-            let asked = bring_units(start, shift, some, node, quota);
-            let brought = whole.brought.get();
-            whole.brought.set(if is_home {
-                brought & !asked
+            let asked = migrate_units(start, shift, some, node, quota);
+            let migrated = whole.migrated.get();
+            whole.migrated.set(if is_home {
+                migrated & !asked
             } else {
-                brought | asked
+                migrated | asked
             });
         }
-        if is_home && whole.brought.get() == 0 && !whole.is_astray.get() {
-            SPACE.forget_note(region);
+        if is_home && whole.migrated.get() == 0 && !whole.is_astray.get() {
+            SPACE.unmark_migrated(region);
         }
     }
 }
@@ -164,7 +163,7 @@ fn lowest(word: u64, count: usize) -> u64 {
 
 /// Moves the pages of units, up to [`TOGETHER`]. Returns those that are done: they have come, or
 /// had no memory.
-fn bring_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Quota) -> u64 {
+fn migrate_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Quota) -> u64 {
     let mut pages = [0; TOGETHER];
     let mut count = 0;
     let mut rest = units;
@@ -183,7 +182,7 @@ fn bring_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Qu
     let mut asked = units;
     for (page, place) in pages.iter().zip(places) {
         match place {
-            Place::There => quota.brought += os::PAGE,
+            Place::There => quota.migrated += os::PAGE,
             // Nothing was copied.
             Place::Nowhere => quota.bytes_left += os::PAGE,
             Place::Unknown => asked &= !(1 << ((page - start) >> shift)),
@@ -196,18 +195,18 @@ impl PageState {
     /// Sets the target node. Pages that migrated to an earlier target are not found again, should
     /// the heap return.
     fn aim_at(&self, node: usize) {
-        if self.brought_to.get() as usize == node {
+        if self.migrated_to.get() as usize == node {
             return;
         }
-        if self.brought.replace(0) != 0 {
+        if self.migrated.replace(0) != 0 {
             self.is_astray.set(true);
         }
-        self.brought_to.set(node as u8);
+        self.migrated_to.set(node as u8);
     }
 
     /// Records that the pages of a new region from the pool are where they belong.
     pub(crate) fn begin_at_home(&self) {
-        self.brought.set(0);
+        self.migrated.set(0);
         self.is_astray.set(false);
     }
 }
@@ -255,14 +254,14 @@ mod tests {
         for (chunk, block) in chunks.iter().zip(&blocks) {
             // SAFETY: alive, and this long.
             unsafe { block.write_bytes(7, 200_000) };
-            SPACE.note_brought(RegionId::at(5, chunk << CHUNK_SHIFT));
+            SPACE.mark_migrated(RegionId::at(5, chunk << CHUNK_SHIFT));
         }
-        let is_brought = |chunk: usize| SPACE.is_brought(chunk >> 6, 1 << (chunk & 63));
-        assert!(chunks.iter().all(|chunk| is_brought(*chunk)));
+        let has_migrated = |chunk: usize| SPACE.has_migrated(chunk >> 6, 1 << (chunk & 63));
+        assert!(chunks.iter().all(|chunk| has_migrated(*chunk)));
         // SAFETY: nobody has kept a block.
         unsafe { own.destroy() };
         for chunk in chunks {
-            assert!(!is_brought(chunk), "it is at home again");
+            assert!(!has_migrated(chunk), "it is at home again");
         }
     }
 }

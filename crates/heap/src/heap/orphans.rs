@@ -1,7 +1,7 @@
 //! The end of a component's heap: at once, or as an orphan with its last block.
 
 use crate::ground::harden;
-use crate::heap::custody::Attended;
+use crate::heap::custody::Tended;
 use crate::heap::pieces::{self, HEADER_BYTES, LEVEL_OF_PAGE, page_of};
 use crate::heap::state::Heap;
 use crate::heap::table::{TABLE, entry};
@@ -9,22 +9,22 @@ use crate::store::space::SPACE;
 use core::ptr;
 
 /// Ends a heap that has shed all it can; if others still have blocks of it, it becomes an orphan.
-pub(crate) fn leave(heap: &Heap) {
+pub(crate) fn end_or_orphan(heap: &Heap) {
     let number = heap.number.get();
-    if take_home(heap) == Attended::Lives {
+    if take_back(heap) == Tended::Lives {
         let entry = entry(number);
-        let look = || entry.has_something(&SPACE);
-        entry.custody.leave(look, || look_after(number));
+        let look = || entry.has_work(&SPACE);
+        entry.custody.leave(look, || tend(number));
     }
 }
 
 /// Tends an orphan: takes back what has come home, and ends the heap if that is all.
-pub(crate) fn look_after(number: u32) -> Attended {
+pub(crate) fn tend(number: u32) -> Tended {
     // SAFETY: the heap lives until it is ended, and the caller has it for the moment.
-    take_home(unsafe { &*entry(number).heap() })
+    take_back(unsafe { &*entry(number).heap() })
 }
 
-fn take_home(heap: &Heap) -> Attended {
+fn take_back(heap: &Heap) -> Tended {
     let entry = heap.entry();
     loop {
         while entry.queue.has_some(&SPACE) {
@@ -32,7 +32,7 @@ fn take_home(heap: &Heap) -> Attended {
         }
         // A thread that is yet to give notice must find the heap under its number.
         if entry.awaited.is_waiting() {
-            return Attended::Lives;
+            return Tended::Lives;
         }
         if !entry.awaited.is_over() {
             break;
@@ -44,10 +44,10 @@ fn take_home(heap: &Heap) -> Attended {
         }
     }
     if heap.used.get() > HEADER_BYTES {
-        return Attended::Lives;
+        return Tended::Lives;
     }
     end(heap);
-    Attended::Ended
+    Tended::Ended
 }
 
 /// Ends the heap: all it has left is the page in which it lies.

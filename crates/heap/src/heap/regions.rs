@@ -15,9 +15,7 @@ use crate::ground::faults::{Checked, Fault};
 use crate::ground::geometry::{
     CHUNK_SHIFT, CLASSES, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
-use crate::ground::harden;
-use crate::ground::meter;
-use crate::ground::words;
+use crate::ground::{harden, meter, words};
 use crate::heap::state::{Heap, TAKEN, is_claimed};
 use crate::store::idle::IDLE;
 use crate::store::pool::POOLS;
@@ -163,7 +161,7 @@ impl Heap {
 
     /// A free region of a level, in no list. Goes up to the first level that has room, or to the
     /// pool; then down again, making a region on each level.
-    pub(crate) fn fresh(&self, level: usize) -> Option<RegionId> {
+    pub(crate) fn new_region(&self, level: usize) -> Option<RegionId> {
         let mut from = level;
         let mut region = loop {
             meter::step();
@@ -253,7 +251,7 @@ impl Heap {
         let taken = POOLS.take(&SPACE, self.node.get() as usize, chunks)?;
         self.chunks.set(self.chunks.get() + chunks as usize);
         if taken.is_zero {
-            IDLE.missed(chunks);
+            IDLE.report_missed(chunks);
         }
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
@@ -326,7 +324,7 @@ impl Heap {
         self.region(region).free.set(0);
         self.chunks.set(self.chunks.get() - chunks);
         POOLS.give(&SPACE, region.chunk(), chunks as u32, false);
-        IDLE.idle(chunks as u32);
+        IDLE.report_idle(chunks as u32);
         let turns = self.shrink.get() + SHRINK_TURNS;
         self.shrink.set(turns.min(SHRINK_MAX));
     }

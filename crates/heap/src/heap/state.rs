@@ -17,8 +17,7 @@ use crate::ground::directory::Directory;
 use crate::ground::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift,
 };
-use crate::ground::meter;
-use crate::ground::words;
+use crate::ground::{meter, words};
 use crate::heap::batch::Batch;
 use crate::heap::cache::{CacheSet, Caches, SlimCaches};
 use crate::heap::handshake::Handshake;

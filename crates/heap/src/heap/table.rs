@@ -54,7 +54,7 @@ impl Entry {
 
     /// Whether the heap's holder has something to take back. For any thread; the answer may be
     /// stale.
-    pub(crate) fn has_something(&self, links: &impl Links) -> bool {
+    pub(crate) fn has_work(&self, links: &impl Links) -> bool {
         self.queue.has_some(links) || self.awaited.is_over()
     }
 

@@ -6,11 +6,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::ground::geometry::CHUNK_SHIFT;
 use crate::ground::os::{self, Patience};
 use crate::heap::cache::CACHES_ZEROED;
-use crate::heap::deferred;
 use crate::heap::state::{Heap, WithCaches};
 use crate::heap::table::{TABLE, enlist, entry, heap_of};
-use crate::heap::thread;
 use crate::heap::upkeep::in_turn;
+use crate::heap::{deferred, thread};
 use crate::store::nodes;
 use crate::store::numbers::Stack;
 use crate::store::pool::{NODES_MAX, POOLS};
@@ -71,7 +70,7 @@ fn own_heap() -> Option<&'static Heap> {
 #[cold]
 pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let node = current_node();
-    let heap = begin_parked(node).or_else(|| make_heap_in_turn(node))?;
+    let heap = begin_parked(node).or_else(|| make_heap(node, true))?;
     begin_family(heap);
     let result = operation(heap);
     heap.flush_marks();
@@ -87,15 +86,15 @@ fn begin_parked(node: usize) -> Option<&'static Heap> {
     if heap.handshake.begin() {
         return Some(heap);
     }
+    // The helper visits one heap at a time.
     let other = adopt_parked(node);
     park(heap);
-    let other = other?;
-    // The helper visits one heap at a time.
-    if other.handshake.begin() {
-        return Some(other);
-    }
-    park(other);
-    None
+    other.filter(|other| {
+        other.handshake.begin() || {
+            park(other);
+            false
+        }
+    })
 }
 
 /// Makes a heap its thread's only one. The family takes the heap's number: one thread has it at a
@@ -123,7 +122,7 @@ pub(crate) fn current_node() -> usize {
 #[cold]
 fn begin_thread() -> Option<&'static Heap> {
     let node = current_node();
-    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    let heap = adopt_parked(node).or_else(|| make_heap(node, false))?;
     begin_family(heap);
     enter(heap);
     if !watch_end(heap) {
@@ -151,7 +150,7 @@ fn follow_thread(heap: &'static Heap) -> &'static Heap {
         if !heap.handshake.has_begun() {
             heap.flush_marks();
         }
-        if let Some(own) = relative(heap, node) {
+        if let Some(own) = sibling_on(heap, node) {
             enter(own);
             return own;
         }
@@ -161,11 +160,11 @@ fn follow_thread(heap: &'static Heap) -> &'static Heap {
 }
 
 /// The same thread's heap on another node, made if there is none.
-fn relative(heap: &'static Heap, node: usize) -> Option<&'static Heap> {
+fn sibling_on(heap: &'static Heap, node: usize) -> Option<&'static Heap> {
     let mut own = heap_of(heap.sibling.get());
     while own.node.get() as usize != node {
         if ptr::eq(own, heap) {
-            let new = adopt_parked(node).or_else(|| make_heap(node))?;
+            let new = adopt_parked(node).or_else(|| make_heap(node, false))?;
             let family = heap.entry().family.load(Ordering::Relaxed);
             new.entry().family.store(family, Ordering::Relaxed);
             new.sibling.set(heap.sibling.replace(new.number.get()));
@@ -186,31 +185,16 @@ pub(crate) fn with_heap_on<T>(
         if heap.node.get() as usize == node {
             return operation(heap);
         }
-        match relative(heap, node) {
+        match sibling_on(heap, node) {
             Some(own) if own.handshake.begin() => in_turn(own, operation),
             _ => operation(heap),
         }
     })
 }
 
-/// Makes and lists a heap on a node.
-fn make_heap(node: usize) -> Option<&'static Heap> {
-    let heap = make_unlisted(node)?;
-    enlist(heap);
-    Some(heap)
-}
-
-/// The same with a turn begun: once it is listed, the helper may visit.
-fn make_heap_in_turn(node: usize) -> Option<&'static Heap> {
-    let heap = make_unlisted(node)?;
-    let has_begun = heap.handshake.begin();
-    debug_assert!(has_begun, "nobody knows of it");
-    enlist(heap);
-    Some(heap)
-}
-
-/// Makes a heap and its caches, in a chunk of their own.
-fn make_unlisted(node: usize) -> Option<&'static Heap> {
+/// Makes a heap on a node with its caches, in a chunk of their own. `begun`: with a turn begun, as
+/// the helper may visit once it is listed.
+fn make_heap(node: usize, begun: bool) -> Option<&'static Heap> {
     let taken = POOLS.take(&SPACE, node, 1)?;
     let Some(number) = TABLE.number() else {
         POOLS.give(&SPACE, taken.chunk, 1, taken.is_zero);
@@ -232,6 +216,9 @@ fn make_unlisted(node: usize) -> Option<&'static Heap> {
     heap.defers.set(deferred::is_wanted());
     entry.custody.begin(false);
     entry.set_heap(address);
+    let has_begun = !begun || heap.handshake.begin();
+    debug_assert!(has_begun, "nobody knows of it");
+    enlist(heap);
     Some(heap)
 }
 
@@ -254,7 +241,7 @@ fn park(heap: &Heap) {
 }
 
 /// Hands this thread's heaps on, at its end.
-fn ends() {
+fn end_thread() {
     let heap = thread::heap();
     if heap.is_null() || heap == thread::ENDED {
         return;
@@ -267,12 +254,13 @@ fn ends() {
     each_sibling(last, leave);
 }
 
-/// One more than the key whose destructor runs at a thread's end; 0 if there is none.
+/// One more than the key whose destructor runs at a thread's end, one for all threads; 0 if there
+/// is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
     if !heap.is_null() {
-        ends();
+        end_thread();
     }
 }
 

@@ -9,8 +9,7 @@ use crate::ground::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, CLASSES, Class, GRANULE_MIN, GRANULES_MAX, MEDIUM_MAX, SMALL_MAX,
     granule_shift,
 };
-use crate::ground::harden;
-use crate::ground::real_time;
+use crate::ground::{harden, real_time};
 use crate::heap::marks::free_remote;
 use crate::heap::state::Heap;
 use crate::heap::table::entry;
@@ -20,10 +19,9 @@ use crate::heap::upkeep::in_turn;
 use crate::process::start::with_heap;
 use crate::store::guarded::{self, Sort};
 use crate::store::idle::IDLE;
-use crate::store::large;
-use crate::store::nodes;
 use crate::store::region::Kind;
 use crate::store::space::{ChunkTag, SPACE};
+use crate::store::{large, nodes};
 
 // ---- allocating ------------------------------------------------------------------------------
 
@@ -51,7 +49,7 @@ fn allocate_in(heap: &'static Heap, size: usize) -> *mut u8 {
     };
     let block = heap.try_allocate(class);
     if block == 0 {
-        return allocate_second(heap, class, size);
+        return allocate_uncached(heap, class, size);
     }
     ptr::with_exposed_provenance_mut(block)
 }
@@ -73,10 +71,10 @@ fn allocate_watching(size: usize) -> *mut u8 {
 
 /// Allocates when the cache is empty.
 #[inline(never)]
-fn allocate_second(heap: &'static Heap, class: Class, size: usize) -> *mut u8 {
+fn allocate_uncached(heap: &'static Heap, class: Class, size: usize) -> *mut u8 {
     let is_simple = heap.batch.region().is_none()
         && !ASKS.load(Ordering::Relaxed)
-        && !harden::looks()
+        && !harden::is_checking()
         && !ptr::eq(heap, thread::ENDED);
     if !is_simple || !heap.handshake.begin() {
         return allocate_slow(size);
@@ -85,7 +83,7 @@ fn allocate_second(heap: &'static Heap, class: Class, size: usize) -> *mut u8 {
         0 => heap.carve(class),
         block => block,
     });
-    told(block)
+    to_pointer(block)
 }
 
 #[inline(never)]
@@ -96,13 +94,13 @@ fn allocate_slow(size: usize) -> *mut u8 {
         }
         large::allocate(heap.node.get() as usize, size, GRANULE_MIN).0
     });
-    told(block.unwrap_or(0))
+    to_pointer(block.unwrap_or(0))
 }
 
 fn allocate_of(heap: &Heap, class: Class, size: usize, align: usize) -> usize {
     let mut block = heap.try_allocate(class);
     if block == 0 {
-        if harden::looks() {
+        if harden::is_checking() {
             return allocate_hardened(heap, class, size, align);
         }
         heap.flush_marks();
@@ -122,22 +120,22 @@ fn allocate_hardened(heap: &Heap, class: Class, size: usize, align: usize) -> us
     heap.flush_marks();
     let block = heap.carve(class);
     if block != 0 {
-        harden::given(block, class.bytes(), heap.number.get());
+        harden::hand_out(block, class.bytes(), heap.number.get());
     }
     block
 }
 
 /// Converts an address to a pointer; sets `errno` if it is 0.
-fn told(block: usize) -> *mut u8 {
+fn to_pointer(block: usize) -> *mut u8 {
     if block == 0 {
-        return refuse();
+        return out_of_memory();
     }
     ptr::with_exposed_provenance_mut(block)
 }
 
 #[cold]
-fn refuse() -> *mut u8 {
-    real_time::refused();
+fn out_of_memory() -> *mut u8 {
+    real_time::report_refused();
     // SAFETY: the place of this thread's error number.
     unsafe { *libc::__errno_location() = libc::ENOMEM };
     ptr::null_mut()
@@ -149,7 +147,7 @@ pub fn allocate_zeroed(size: usize) -> *mut u8 {
         let allocated =
             with_heap(|heap| large::allocate(heap.node.get() as usize, size, GRANULE_MIN));
         let (block, is_zero) = allocated.unwrap_or((0, true));
-        let block = told(block);
+        let block = to_pointer(block);
         if !block.is_null() && !is_zero {
             // SAFETY: the block has at least this size.
             unsafe { block.write_bytes(0, size) };
@@ -174,7 +172,7 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
         Some(class) => allocate_of(heap, class, size, align),
         None => large::allocate(heap.node.get() as usize, size, align).0,
     });
-    told(block.unwrap_or(0))
+    to_pointer(block.unwrap_or(0))
 }
 
 // ---- freeing ---------------------------------------------------------------------------------
@@ -193,17 +191,17 @@ pub unsafe fn free(block: *mut u8) {
     // SAFETY: as in `with_heap`; an ended thread's stand-in has no blocks, and takes none.
     let heap = unsafe { &*heap };
     let Some(offset) = heap.own_place(address) else {
-        return free_others(heap, address);
+        return free_elsewhere(heap, address);
     };
     let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
     if !heap.caches.of_thread(kind).push(address) {
-        free_near(heap, offset, kind);
+        free_uncached(heap, offset, kind);
     }
 }
 
 /// Frees a block of this heap that did not fit its cache, or whose KiB is mixed.
 #[inline(never)]
-fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
+fn free_uncached(heap: &'static Heap, offset: usize, kind: Kind) {
     match kind.class() {
         // A KiB is one region there, all of one class.
         Some(class) if class.level() == 0 => free_deferred(heap, class, offset, |heap| {
@@ -214,7 +212,7 @@ fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
     }
 }
 
-/// The same, of a higher level.
+/// The same, of a higher level or in a mixed KiB.
 #[inline(never)]
 fn free_above(heap: &'static Heap, class: Class, offset: usize) {
     free_deferred(heap, class, offset, |heap| heap.try_defer(class, offset));
@@ -237,14 +235,9 @@ fn free_mixed_on(heap: &'static Heap, offset: usize, level: usize) {
     let address = heap.data.get() + offset;
     match heap.class_of_mixed(level, offset) {
         Some(class) if heap.caches.of_thread(Kind::pure(class)).push(address) => {}
-        Some(class) => free_mixed_full(heap, class, offset),
+        Some(class) => free_above(heap, class, offset),
         None => free_slow(heap, address),
     }
-}
-
-#[inline(never)]
-fn free_mixed_full(heap: &'static Heap, class: Class, offset: usize) {
-    free_deferred(heap, class, offset, |heap| heap.try_defer(class, offset));
 }
 
 /// Frees a block whose cache is full: one more deferred block of its region, if that has some.
@@ -270,7 +263,7 @@ fn free_deferred(
 /// Frees the first deferred block of a region, or one that makes the cache grow. A turn has begun.
 #[inline(never)]
 fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
-    if harden::looks() {
+    if harden::is_checking() {
         heap.handshake.end();
         return free_slow(heap, address);
     }
@@ -279,10 +272,10 @@ fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
 
 /// Frees a block that is not this heap's: in the region whose marks are kept back, or elsewhere.
 #[inline(never)]
-fn free_others(heap: &'static Heap, address: usize) {
+fn free_elsewhere(heap: &'static Heap, address: usize) {
     let offset = address.wrapping_sub(heap.data.get());
     if !heap.is_in_batch(offset) {
-        return free_farther(heap, address);
+        return free_foreign(heap, address);
     }
     let level = heap.batch_level.get() as usize;
     let shift = granule_shift(level);
@@ -299,12 +292,12 @@ fn free_others(heap: &'static Heap, address: usize) {
 
 /// Frees a block outside of that region.
 #[inline(never)]
-fn free_farther(heap: &'static Heap, address: usize) {
+fn free_foreign(heap: &'static Heap, address: usize) {
     match heap.place_of(address) {
         Some((offset, tag))
             if ChunkTag(tag).kind() == ChunkTag::OWNED
                 && nodes::count() == 1
-                && !harden::looks()
+                && !harden::is_checking()
                 && !ptr::eq(heap, thread::ENDED)
                 && heap.handshake.begin() =>
         {
@@ -321,7 +314,7 @@ fn free_farther(heap: &'static Heap, address: usize) {
 #[inline(never)]
 fn free_first(address: usize) {
     if address != 0 {
-        with_heap(|heap| give_back(heap, address));
+        with_heap(|heap| free_any(heap, address));
     }
 }
 
@@ -329,15 +322,15 @@ fn free_first(address: usize) {
 fn free_slow(heap: &'static Heap, address: usize) {
     if ptr::eq(heap, thread::ENDED) || !heap.handshake.begin() {
         if address != 0 {
-            with_parked(|heap| give_back(heap, address));
+            with_parked(|heap| free_any(heap, address));
         }
         return;
     }
-    in_turn(heap, |heap| give_back(heap, address));
+    in_turn(heap, |heap| free_any(heap, address));
 }
 
 #[inline(always)]
-fn give_back(heap: &Heap, address: usize) {
+fn free_any(heap: &Heap, address: usize) {
     let offset = address.wrapping_sub(SPACE.data());
     if offset >= SPACE.bytes() {
         if address != 0 && !large::unmap(address) {
@@ -347,8 +340,8 @@ fn give_back(heap: &Heap, address: usize) {
     }
     let chunk = offset >> CHUNK_SHIFT;
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
-    if harden::looks() {
-        look(tag, offset);
+    if harden::is_checking() {
+        check_any(tag, offset);
     }
     match tag.kind() {
         ChunkTag::OWNED => {
@@ -399,7 +392,7 @@ fn give_back(heap: &Heap, address: usize) {
 
 /// Checks a free before anything is done with the block.
 #[cold]
-fn look(tag: ChunkTag, offset: usize) {
+fn check_any(tag: ChunkTag, offset: usize) {
     let owner = match tag.kind() {
         ChunkTag::OWNED => tag.number(),
         ChunkTag::SHARED => SPACE.owner(offset).load(Ordering::Relaxed),
@@ -433,7 +426,7 @@ pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if heap.is_top(class, address) {
         return report(address, Fault::NotABlock, heap.number.get());
     }
-    if let Err((address, fault)) = heap.relieve(class, address) {
+    if let Err((address, fault)) = heap.take_back_full(class, address) {
         report(address, fault, heap.number.get());
     }
     // The helper does not tend components' heaps.
@@ -489,7 +482,7 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
             }
             size
         }
-        // An unused chunk: see `give_back`.
+        // An unused chunk: see `free_any`.
         _ => large::mapped_size(address).unwrap_or_else(|| {
             report(address, Fault::NotABlock, 0);
             0

@@ -31,9 +31,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use crate::ground::os::{self, AroundForks, CreateThread, Patience};
 use crate::heap::state::Heap;
 use crate::heap::table::thread_heaps;
-use crate::heap::thread;
-use crate::heap::upkeep;
-use crate::process::start::is_made;
+use crate::heap::{thread, upkeep};
+use crate::process::start::is_ready;
 use crate::store::idle::{self, IDLE, WORTHWHILE};
 use crate::store::pool::{Forgotten, NODES_MAX, POOLS};
 use crate::store::space::SPACE;
@@ -76,6 +75,7 @@ struct Helper {
     ahead: [AtomicU32; NODES_MAX],
 }
 
+/// The helper of the process: fork handlers and exported functions have no other way to it.
 static HELPER: Helper = Helper {
     at_heaps: AtomicU32::new(0),
     forks: AtomicU32::new(0),
@@ -125,7 +125,7 @@ impl Helper {
             });
         let is_last = counted == Ok(1);
         if is_last && IDLE.stage.is_asleep() && self.lingers.load(Ordering::SeqCst) == 0 {
-            os::wake(IDLE.stage.word());
+            os::wake(IDLE.stage.word(), 1);
         }
     }
 
@@ -147,7 +147,7 @@ impl Helper {
         if !self.is_alone() || !self.is_here() || !IDLE.stage.end() {
             return;
         }
-        os::wake(IDLE.stage.word());
+        os::wake(IDLE.stage.word(), 1);
         let mut ticks = 0;
         while IDLE.stage.is_ending() {
             ticks += 1;
@@ -236,7 +236,7 @@ impl Helper {
     fn finish(&self) {
         let _ = self.guarded(|| upkeep::forget_lent(u32::MAX));
         IDLE.stage.gone();
-        os::wake_all(IDLE.stage.word());
+        os::wake(IDLE.stage.word(), i32::MAX as u32);
     }
 
     /// Tidies the heaps of quiet threads. Returns the work done, and whether all heaps are quiet.
@@ -383,7 +383,7 @@ pub fn thread_begins() {
 /// # Safety
 /// `create` does what `pthread_create` does.
 pub unsafe fn start_helper(create: CreateThread) {
-    if is_made() {
+    if is_ready() {
         HELPER.start(create);
     }
 }

@@ -5,10 +5,8 @@
 //! locked. There is no helper, no page is given back, and what does not fit is refused, with one
 //! message. Blocks of more than 256 MiB, which are mappings of their own, are refused, too.
 
-use crate::ground::environment;
 use crate::ground::geometry::ARENA_BYTES;
-use crate::ground::os;
-use crate::ground::real_time;
+use crate::ground::{environment, os, real_time};
 use crate::heap::table::TABLE;
 use crate::store::idle::IDLE;
 use crate::store::nodes;
@@ -29,7 +27,7 @@ pub(crate) fn prepare() {
         os::die(&[
             b"hearth: HEARTH_REAL_TIME=",
             text,
-            b" is no size; give bytes, or a number with K, M or G, such as 64M\n",
+            b" is not a size; give bytes, or a number with K, M or G, such as 64M\n",
         ]);
     };
     real_time::turn_on();
@@ -51,13 +49,13 @@ pub(crate) fn prepare() {
         match prepared {
             Prepared::Locked => {}
             Prepared::NotLocked => os::say(&[
-                b"hearth: real-time: memory is there but could not be locked; raise the limit \
-                  (ulimit -l), or pages may be taken away\n",
+                b"hearth: real-time: the memory could not be locked, so the system may take pages \
+                  away; raise the limit (ulimit -l)\n",
             ]),
             Prepared::Nothing => os::die(&[
-                b"hearth: real-time: there is not so much memory as HEARTH_REAL_TIME=",
+                b"hearth: real-time: too little memory for HEARTH_REAL_TIME=",
                 text,
-                b" asks for on each node; ask for less\n",
+                b" on each node; ask for less\n",
             ]),
         }
     }

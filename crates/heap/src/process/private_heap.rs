@@ -16,22 +16,18 @@ use crate::ground::faults::{Fault, report};
 use crate::ground::geometry::{
     CHUNK_BYTES, Class, GRANULE_MIN, GRANULES_MAX, MEDIUM_MAX, SMALL_MAX, region_shift,
 };
-use crate::ground::harden;
-use crate::ground::real_time;
-use crate::heap::component;
-use crate::heap::orphans;
+use crate::ground::{harden, real_time};
 use crate::heap::pieces::LEVEL_OF_PAGE;
 use crate::heap::state::Heap;
 use crate::heap::table::entry;
 use crate::heap::threads::current_node;
-use crate::heap::upkeep;
+use crate::heap::{component, orphans, upkeep};
 use crate::process::blocks;
-use crate::process::start::is_made;
+use crate::process::start::is_ready;
 use crate::process::statistics::Figures;
-use crate::store::large;
-use crate::store::nodes;
 use crate::store::region::Kind;
 use crate::store::space::SPACE;
+use crate::store::{large, nodes};
 
 /// A heap of its own, for one user at a time. Any thread may free its blocks, as those of
 /// [`allocate`](crate::allocate), and they may outlive it: dropping it gives back all that has no
@@ -65,7 +61,7 @@ impl PrivateHeap {
     }
 
     fn on_node(node: impl FnOnce() -> usize) -> Option<PrivateHeap> {
-        let heap = is_made().then(|| component::make(node()))??;
+        let heap = is_ready().then(|| component::make(node()))??;
         Some(PrivateHeap(heap))
     }
 
@@ -162,7 +158,7 @@ impl PrivateHeap {
     /// Pieces of less than a chunk, whose pages other heaps share, stay where they are; so do
     /// blocks of more than 256 KiB.
     pub fn bring(&self, bytes_max: usize) -> usize {
-        self.heap().bring(bytes_max)
+        self.heap().migrate(bytes_max)
     }
 
     /// Gives the whole heap back at once, with all blocks that nobody has freed: without looking at
@@ -193,7 +189,7 @@ impl PrivateHeap {
         // Otherwise this thread's own marks would be awaited.
         blocks::flush();
         heap.heap().discard();
-        orphans::leave(heap.heap());
+        orphans::end_or_orphan(heap.heap());
         // Enough chunks may have become idle at once.
         upkeep::keep_up_if_wanted(None);
     }
@@ -259,7 +255,7 @@ impl Drop for PrivateHeap {
         if let Err((address, fault)) = self.heap().shed() {
             report(address, fault, self.number());
         }
-        orphans::leave(self.heap());
+        orphans::end_or_orphan(self.heap());
     }
 }
 
@@ -305,7 +301,7 @@ impl Room {
 
 #[inline(never)]
 fn carve(heap: &Heap, class: Class) -> usize {
-    heap.expect_more(class);
+    heap.grow_if_small(class);
     // The cache may have moved to a block of this class, and more have been cut with it.
     let mut block = heap.caches.of(Kind::pure(class)).pop();
     if block == 0 {
@@ -313,9 +309,9 @@ fn carve(heap: &Heap, class: Class) -> usize {
     }
     upkeep::keep_up_if_wanted(None);
     if block == 0 {
-        real_time::refused();
-    } else if harden::looks() {
-        harden::given(block, class.bytes(), heap.number.get());
+        real_time::report_refused();
+    } else if harden::is_checking() {
+        harden::hand_out(block, class.bytes(), heap.number.get());
     }
     block
 }
@@ -324,7 +320,7 @@ fn carve(heap: &Heap, class: Class) -> usize {
 fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
     let (block, is_zero) = large::allocate(heap.node.get() as usize, size, GRANULE_MIN);
     if block == 0 {
-        real_time::refused();
+        real_time::report_refused();
     }
     (ptr::with_exposed_provenance_mut(block), is_zero)
 }
@@ -333,7 +329,7 @@ fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
 #[inline(never)]
 fn free_own(heap: &Heap, offset: usize) {
     let (number, address) = (heap.number.get(), SPACE.data() + offset);
-    if harden::looks() {
+    if harden::is_checking() {
         blocks::check_freed(offset, number);
     }
     let Some(class) = heap.class_of(address) else {

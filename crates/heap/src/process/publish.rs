@@ -5,14 +5,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::ground::directory::{Directory, MAGIC, VERSION};
 use crate::ground::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
 use crate::ground::os;
-use crate::heap::cache;
 use crate::heap::pieces::HEADER_BYTES;
-use crate::heap::state;
 use crate::heap::table::TABLE;
-use crate::store::large;
-use crate::store::nodes;
+use crate::heap::{cache, state};
 use crate::store::pool::POOLS;
 use crate::store::space::SPACE;
+use crate::store::{large, nodes};
 
 /// [`NAME`](crate::inspect::NAME) with the zero that the kernel needs.
 const NAME_ENDED: &[u8] = b"hearth-heap\0";

@@ -2,25 +2,23 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::ground::harden;
 use crate::ground::once::{Begun, Once};
-use crate::ground::os;
+use crate::ground::{harden, os};
 use crate::heap::state::Heap;
 use crate::heap::table::TABLE;
 use crate::heap::thread;
 use crate::heap::threads::{self, ASKS};
-use crate::process::prepare;
-use crate::process::publish;
-use crate::store::guarded;
+use crate::process::{prepare, publish};
 use crate::store::idle::IDLE;
-use crate::store::nodes;
 use crate::store::space::SPACE;
+use crate::store::{guarded, nodes};
 
+/// The start of the process: the first allocation of any thread makes it, with nothing passed in.
 static MADE: Once = Once::new();
 
 /// Makes the space, once. False if there are no addresses for it; the next call tries again.
 #[inline]
-pub(crate) fn is_made() -> bool {
+pub(crate) fn is_ready() -> bool {
     MADE.is_done() || make()
 }
 
@@ -59,8 +57,13 @@ fn make() -> bool {
 /// Runs an operation on this thread's heap for its node. None if there is no memory.
 pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     // A thread that has a heap need not ask.
-    if thread::heap().is_null() && !is_made() {
+    if thread::heap().is_null() && !is_ready() {
         return None;
     }
     threads::with_heap(operation)
+}
+
+/// The same with no other heap, waiting for it if need be: not for signal handlers.
+pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    is_ready().then(|| threads::with_own_heap(operation))?
 }

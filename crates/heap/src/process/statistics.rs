@@ -1,8 +1,7 @@
 //! Statistics in bytes, and memory given back on request.
 
 use crate::ground::geometry::{CHUNK_BYTES, CHUNK_SHIFT};
-use crate::heap::threads::with_own_heap;
-use crate::process::start::is_made;
+use crate::process::start::{is_ready, with_own_heap};
 use crate::store::large;
 use crate::store::pool::POOLS;
 use crate::store::space::SPACE;
@@ -73,7 +72,7 @@ pub struct Totals {
 
 /// The current totals, each read for itself.
 pub fn totals() -> Totals {
-    if !is_made() {
+    if !is_ready() {
         return Totals::default();
     }
     let (mappings, mapped) = large::mapped();
@@ -88,7 +87,7 @@ pub fn totals() -> Totals {
 /// Gives the memory of idle chunks back to the system, except `keep` bytes. Returns the bytes given
 /// back.
 pub fn trim(keep: usize) -> usize {
-    if !is_made() {
+    if !is_ready() {
         return 0;
     }
     POOLS.trim(&SPACE, keep)

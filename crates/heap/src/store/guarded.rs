@@ -29,7 +29,7 @@ use crate::ground::os::{self, Access, PAGE};
 use crate::store::large;
 use crate::store::quarantine::Quarantine;
 use crate::store::region::{PAGE_LEVEL, Region};
-use crate::store::space::{ChunkTag, SPACE, Space};
+use crate::store::space::{ChunkTag, SPACE};
 
 /// Guarded blocks at most, those in quarantine included.
 const MOST: u32 = 8192;
@@ -37,6 +37,7 @@ const MOST: u32 = 8192;
 const MOST_SAMPLED: usize = MOST as usize / 2;
 /// Samples take at most this fraction of chunks, where a limit leaves few.
 const SAMPLED_OF_CHUNKS: usize = 16;
+/// Guarded blocks of the process, whose mappings the kernel limits.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Freed blocks that stay inaccessible.
@@ -45,7 +46,7 @@ const KEPT: usize = 256;
 /// noticed.
 const KEPT_SPACE_MIN: usize = 64 << 30;
 const KEPT_CHUNKS_MAX: usize = ARENA_BYTES / CHUNK_BYTES;
-/// The freed blocks, by their first chunks.
+/// The freed blocks of all threads, by their first chunks.
 static RING: Quarantine<KEPT> = Quarantine::new();
 
 /// The reason for guards.
@@ -90,12 +91,12 @@ impl Place {
     }
 }
 
-fn words(space: &Space, chunk: usize) -> &Region {
-    space.words_of(RegionId::at(PAGE_LEVEL, chunk << CHUNK_SHIFT))
+fn words(chunk: usize) -> &'static Region {
+    SPACE.words_of(RegionId::at(PAGE_LEVEL, chunk << CHUNK_SHIFT))
 }
 
-fn start_of(space: &Space, chunk: usize) -> usize {
-    space.data() + (chunk << CHUNK_SHIFT)
+fn start_of(chunk: usize) -> usize {
+    SPACE.data() + (chunk << CHUNK_SHIFT)
 }
 
 /// Allocates a block with guard pages; returns its address and whether it is zero. None if that is
@@ -122,7 +123,7 @@ pub(crate) fn allocate(
     if COUNT.fetch_add(1, Ordering::Relaxed) >= most {
         COUNT.fetch_sub(1, Ordering::Relaxed);
         if sort == Sort::Large {
-            tell_of_limit();
+            report_limit();
         }
         return None;
     }
@@ -143,7 +144,7 @@ fn allocate_counted(
         release_all();
         large::take(node, chunks, align)
     })?;
-    let (start, bytes) = (start_of(&SPACE, taken.chunk), chunks << CHUNK_SHIFT);
+    let (start, bytes) = (start_of(taken.chunk), chunks << CHUNK_SHIFT);
     let place = Place::of(bytes, size, align);
     // SAFETY: chunks that have just been taken.
     let is_guarded = unsafe {
@@ -156,10 +157,10 @@ fn allocate_counted(
         SPACE.tag(taken.chunk).store(tag.0, Ordering::Release);
         COUNT.fetch_add(1, Ordering::Relaxed);
         release(taken.chunk);
-        tell_of_limit();
+        report_limit();
         return None;
     }
-    let words = words(&SPACE, taken.chunk);
+    let words = words(taken.chunk);
     words.free.set(place.block as u64);
     words.starts.set(size as u64);
     let tag = ChunkTag::of(ChunkTag::GUARDED, chunks as u32);
@@ -168,19 +169,19 @@ fn allocate_counted(
 }
 
 #[cold]
-fn tell_of_limit() {
+fn report_limit() {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if !IS_TOLD.swap(true, Ordering::Relaxed) {
         os::say(&[
-            b"hearth: guard: there are as many large blocks with guard pages as there can be, and further \
-              ones have none until some are freed\n",
+            b"hearth: guard: too many large blocks for guard pages; further ones have none until \
+              some are freed\n",
         ]);
     }
 }
 
 /// The bytes of a block, by its first chunk and its offset there; 0 if none starts there.
 pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
-    let (place, _) = Place::read(words(&SPACE, chunk));
+    let (place, _) = Place::read(words(chunk));
     if place.block == inside {
         place.guard - place.block
     } else {
@@ -192,7 +193,7 @@ pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
 pub(crate) fn free(chunk: usize, inside: usize) -> bool {
     let tag = SPACE.tag(chunk);
     let now = ChunkTag(tag.load(Ordering::Acquire));
-    let (place, _) = Place::read(words(&SPACE, chunk));
+    let (place, _) = Place::read(words(chunk));
     if now.kind() != ChunkTag::GUARDED || place.block != inside {
         return false;
     }
@@ -201,10 +202,7 @@ pub(crate) fn free(chunk: usize, inside: usize) -> bool {
     if claimed.is_err() {
         return false;
     }
-    let (start, bytes) = (
-        start_of(&SPACE, chunk),
-        (now.number() as usize) << CHUNK_SHIFT,
-    );
+    let (start, bytes) = (start_of(chunk), (now.number() as usize) << CHUNK_SHIFT);
     // SAFETY: this call has the block.
     unsafe {
         if !os::forget(start + place.lead, place.guard - place.lead) {
@@ -228,7 +226,7 @@ pub(crate) fn free(chunk: usize, inside: usize) -> bool {
 fn release(chunk: usize) {
     let tag = SPACE.tag(chunk);
     let chunks = ChunkTag(tag.load(Ordering::Acquire)).number() as usize;
-    let start = start_of(&SPACE, chunk);
+    let start = start_of(chunk);
     // SAFETY: this call has the block.
     if !unsafe { os::allow(start, chunks << CHUNK_SHIFT, Access::Write) } {
         // It waits until a later free displaces it, or addresses run out. If the ring is full, it
@@ -236,13 +234,13 @@ fn release(chunk: usize) {
         let _ = RING.keep_if_room(chunk as u32);
         return;
     }
-    let words = words(&SPACE, chunk);
+    let words = words(chunk);
     words.starts.set(0);
     words.free.set(0);
     tag.store(ChunkTag::NONE, Ordering::Release);
     POOLS.give_many(&SPACE, chunk, chunks);
     COUNT.fetch_sub(1, Ordering::Relaxed);
-    IDLE.idle(chunks as u32);
+    IDLE.report_idle(chunks as u32);
 }
 
 /// Releases all freed blocks, when there are no more addresses.
@@ -259,6 +257,7 @@ struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
 // SAFETY: written once, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
+/// There is one action per process and signal.
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
 /// Installs a handler that reports faults at guard pages. A program's own handler replaces it.
@@ -291,7 +290,7 @@ extern "C" fn faulted(signal: c_int, info: *mut libc::siginfo_t, _context: *mut 
     unsafe {
         let is_sent = (*info).si_code <= 0;
         if !is_sent {
-            tell((*info).si_addr().addr());
+            report_access((*info).si_addr().addr());
         }
         libc::sigaction(signal, BEFORE.0.get().cast(), ptr::null_mut());
         if is_sent {
@@ -300,7 +299,7 @@ extern "C" fn faulted(signal: c_int, info: *mut libc::siginfo_t, _context: *mut 
     }
 }
 
-fn tell(address: usize) {
+fn report_access(address: usize) {
     let Some((block, size, is_freed)) = around(address) else {
         return;
     };
@@ -319,7 +318,7 @@ fn tell(address: usize) {
     os::say(&[
         b"hearth: guard: ",
         &os::hexadecimal(address),
-        b" was used, ",
+        b" was accessed, ",
         &distance[first..],
         relation,
         b" block of ",
@@ -347,8 +346,8 @@ fn around(address: usize) -> Option<(usize, usize, bool)> {
         if !is_one || chunk + tag.number() as usize <= at {
             return None;
         }
-        let (place, size) = Place::read(words(&SPACE, chunk));
-        let block = start_of(&SPACE, chunk) + place.block;
+        let (place, size) = Place::read(words(chunk));
+        let block = start_of(chunk) + place.block;
         return Some((block, size, tag.kind() == ChunkTag::QUARANTINED));
     }
     None

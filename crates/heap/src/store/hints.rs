@@ -73,7 +73,7 @@ impl Hints<'_> {
     }
 
     /// Corrects an arena's hint after its word has changed.
-    pub(crate) fn tell(&self, arena: usize, has_room: impl Fn() -> bool) {
+    pub(crate) fn correct(&self, arena: usize, has_room: impl Fn() -> bool) {
         let has = has_room();
         let (low, bit) = place(arena);
         let is_hinted = look(&self.low[low]) & bit != 0;
@@ -168,10 +168,10 @@ mod tests {
         hints.set_middle(3);
         hints.set_top(1);
         let far = 200 << WORD_SHIFT | 5;
-        hints.tell(far, || true);
+        hints.correct(far, || true);
         assert_eq!(hints.lowest(), Some(far));
         assert_eq!(hints.bits(3 << WORD_SHIFT), [false; 3]);
-        hints.tell(far, || false);
+        hints.correct(far, || false);
         assert_eq!(hints.lowest(), None);
         assert_eq!(top.load(Ordering::Relaxed), 0);
     }
@@ -182,7 +182,7 @@ mod loom_tests {
     //! Arenas of a few chunks, words of two hints. Loom cannot see words of 64, nor a load that is
     //! too weak where another stands before it, whose fence the model has.
     //!
-    //! Planted faults that it found: the second look left out in `tell`, `clear_middle` or
+    //! Planted faults that it found: the second look left out in `correct`, `clear_middle` or
     //! `clear_top`; a middle bit set again without the one above; a search that gives up at a
     //! misleading bit. The last two were real, before there was this model.
 
@@ -214,7 +214,7 @@ mod loom_tests {
                 free: free.into_iter().map(AtomicU64::new).collect(),
             };
             for arena in 0..ARENAS {
-                space.tell(arena);
+                space.correct(arena);
             }
             space
         }
@@ -227,13 +227,13 @@ mod loom_tests {
             }
         }
 
-        fn tell(&self, arena: usize) {
-            self.hints().tell(arena, || look(&self.free[arena]) != 0);
+        fn correct(&self, arena: usize) {
+            self.hints().correct(arena, || look(&self.free[arena]) != 0);
         }
 
         fn give(&self, arena: usize) {
             self.free[arena].fetch_add(1, Ordering::SeqCst);
-            self.tell(arena);
+            self.correct(arena);
         }
 
         fn take(&self, arena: usize) -> bool {
@@ -243,7 +243,7 @@ mod loom_tests {
                     .compare_exchange(free, free - 1, Ordering::SeqCst, Ordering::Relaxed)
                     .is_ok();
             if is_taken || free == 0 {
-                self.tell(arena);
+                self.correct(arena);
             }
             is_taken
         }

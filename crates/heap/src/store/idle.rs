@@ -55,13 +55,13 @@ impl Idle {
     }
 
     /// Counts pages that heaps have begun to use.
-    pub(crate) fn grew(&self, pages: u32) {
+    pub(crate) fn report_grown(&self, pages: u32) {
         self.grown.fetch_add(pages, Ordering::Relaxed);
         self.call();
     }
 
     /// Counts chunks that have become idle.
-    pub(crate) fn idle(&self, chunks: u32) {
+    pub(crate) fn report_idle(&self, chunks: u32) {
         let before = self.came.fetch_add(chunks, Ordering::Relaxed);
         if before + chunks > WORTHWHILE {
             self.call();
@@ -70,7 +70,7 @@ impl Idle {
 
     /// Counts chunks taken without memory behind them: if upkeep has given some back, it gave too
     /// much.
-    pub(crate) fn missed(&self, chunks: u32) {
+    pub(crate) fn report_missed(&self, chunks: u32) {
         let given = self.given.load(Ordering::Relaxed);
         if given != 0 {
             // Both are estimates: a concurrent change may be lost.
@@ -84,7 +84,7 @@ impl Idle {
     /// Announces work.
     pub(crate) fn call(&self) {
         if self.stage.call() {
-            os::wake(self.stage.word());
+            os::wake(self.stage.word(), 1);
         }
     }
 

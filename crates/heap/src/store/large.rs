@@ -7,9 +7,8 @@ use core::{ptr, slice};
 
 use crate::ground::directory::Directory;
 use crate::ground::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT};
-use crate::ground::harden;
 use crate::ground::os::{self, Access};
-use crate::ground::real_time;
+use crate::ground::{harden, real_time};
 use crate::store::guarded::{self, Sort};
 use crate::store::idle::IDLE;
 use crate::store::mappings::{self, Extent, Mapping, SEGMENTS, Segments};
@@ -41,7 +40,7 @@ pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) 
         return (map(size, align), true);
     };
     if taken.is_zero {
-        IDLE.missed(chunks as u32);
+        IDLE.report_missed(chunks as u32);
     }
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     SPACE.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
@@ -78,7 +77,7 @@ pub(crate) fn free(chunk: usize) -> bool {
     wipe(chunk, chunks);
     leave_huge(chunk, chunks);
     POOLS.give_many(&SPACE, chunk, chunks);
-    IDLE.idle(chunks as u32);
+    IDLE.report_idle(chunks as u32);
     true
 }
 
@@ -142,7 +141,7 @@ static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];
 /// The first segment, which suffices for most processes.
 static FIRST: [Mapping; mappings::places_of(0)] =
     [const { Mapping::empty() }; mappings::places_of(0)];
-/// Mappings that the system refused to unmap. Their pages were given back.
+/// Mappings that the system refused to unmap, for any thread to retry. Their pages were given back.
 static LEFT: [Mapping; 64] = [const { Mapping::empty() }; 64];
 /// Whether there may be some.
 static HAS_LEFT: AtomicBool = AtomicBool::new(false);

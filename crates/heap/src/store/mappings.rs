@@ -364,8 +364,8 @@ mod loom_tests {
 
     impl Segments for Ground {
         fn places(&self, segment: usize) -> Option<&[Mapping]> {
-            let is_made = self.made.load(Ordering::Acquire) as usize > segment;
-            is_made.then(|| self.segments[segment].as_slice())
+            let is_ready = self.made.load(Ordering::Acquire) as usize > segment;
+            is_ready.then(|| self.segments[segment].as_slice())
         }
 
         fn make(&self, segment: usize) -> bool {

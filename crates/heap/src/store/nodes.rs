@@ -20,7 +20,7 @@ use crate::store::pool::NODES_MAX;
 /// CPUs with a known node. Others count as the first node's.
 const CPUS_MAX: usize = 4096;
 
-/// The number of nodes; at least one once the process has begun.
+/// The number of nodes; at least one once the process has begun. These tables describe the machine.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 /// The system's number of each node.
 static NUMBERS: [AtomicU16; NODES_MAX] = [const { AtomicU16::new(0) }; NODES_MAX];
@@ -188,8 +188,8 @@ fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
         });
     if !is_whole {
         os::say(&[
-            b"hearth: HEARTH_NODE_DISTANCES is not one row of numbers for each node with memory, and as many \
-              numbers in each, such as 10,13;13,10; the kernel's distances are used\n",
+            b"hearth: HEARTH_NODE_DISTANCES must have a row for each node with memory, and in it a \
+              number for each, such as 10,13;13,10; using the kernel's distances\n",
         ]);
         return;
     }
@@ -235,27 +235,18 @@ fn read_cpus(nodes: usize, distances: &[[u16; NODES_MAX]; NODES_MAX]) {
 
 /// Reads a file of a node.
 fn read_of<'a>(number: u32, name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let mut path = [0u8; 64];
-    let mut length = 0;
-    let mut append = |text: &[u8]| {
-        for &byte in text {
-            path[length] = byte;
-            length += 1;
-        }
-    };
-    append(b"/sys/devices/system/node/node");
-    let digits = [
-        number / 1000,
-        number / 100 % 10,
-        number / 10 % 10,
-        number % 10,
+    let (digits, first) = os::decimal(number as usize);
+    let parts: [&[u8]; 4] = [
+        b"/sys/devices/system/node/node",
+        &digits[first..],
+        b"/",
+        name,
     ];
-    let skip = digits[..3].iter().take_while(|digit| **digit == 0).count();
-    for digit in &digits[skip..] {
-        append(&[b'0' + *digit as u8]);
-    }
-    append(b"/");
-    append(name);
+    let mut path = [0; 64];
+    let text = parts.iter().copied().flatten();
+    path.iter_mut()
+        .zip(text)
+        .for_each(|(place, byte)| *place = *byte);
     os::read_file(&path, buffer)
 }
 

@@ -71,6 +71,11 @@ fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
     is_room(word, room)
 }
 
+/// The idle chunks of an arena: free, with memory behind them.
+fn idle_chunks([free, used]: &[AtomicU64; 2]) -> u64 {
+    free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed)
+}
+
 /// Whether these free chunks have room of this kind.
 fn is_room(free: u64, room: usize) -> bool {
     rooms(free) >> room & 1 != 0
@@ -139,11 +144,11 @@ pub(crate) trait Arenas {
     unsafe fn forget_metadata(&self, chunk: usize, count: usize);
 
     /// Whether one of these chunks has pages that migrated to another node.
-    fn is_brought(&self, _arena: usize, _chunks: u64) -> bool {
+    fn has_migrated(&self, _arena: usize, _chunks: u64) -> bool {
         false
     }
     /// Records that the chunks no longer have pages.
-    fn forgot_brought(&self, _arena: usize, _chunks: u64) {}
+    fn clear_migrated(&self, _arena: usize, _chunks: u64) {}
 
     /// The node of an arena.
     fn node_of(&self, arena: usize) -> usize {
@@ -242,7 +247,7 @@ fn send_home(space: &impl Arenas, arena: usize, mask: u64, used: &AtomicU64) {
     // SAFETY: the caller still has the chunks, and needs nothing in them.
     if unsafe { space.forget(chunk, mask.count_ones() as usize) } {
         used.fetch_and(!mask, Ordering::Relaxed);
-        space.forgot_brought(arena, mask);
+        space.clear_migrated(arena, mask);
     } else {
         used.fetch_or(mask, Ordering::Relaxed);
     }
@@ -484,7 +489,7 @@ impl Pools {
         let arena = chunk >> CHUNKS_SHIFT;
         let mask = words::ones(chunks) << (chunk & 63);
         let [free, used] = space.word(arena);
-        if space.is_brought(arena, mask) {
+        if space.has_migrated(arena, mask) {
             send_home(space, arena, mask, used);
         } else if !is_zero {
             used.fetch_or(mask, Ordering::Relaxed);
@@ -597,21 +602,18 @@ impl Pools {
     /// bytes given. It holds one run of chunks at a time.
     pub(crate) fn trim(&self, space: &impl Arenas, keep: usize) -> usize {
         let (mut kept, mut given) = (0, 0);
-        for node in 0..self.nodes.len() {
-            for arena in self.in_use(space, node) {
-                let [free, used] = space.word(arena);
-                let mut idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
-                while idle != 0 {
-                    let start = idle.trailing_zeros();
-                    let count = (!(idle >> start)).trailing_zeros().min(64 - start);
-                    let mask = words::ones(count) << start;
-                    idle &= !mask;
-                    let bytes = (count as usize) << CHUNK_SHIFT;
-                    if kept + bytes <= keep {
-                        kept += bytes;
-                    } else if self.forget(space, arena, mask, Forgotten::WithMetadata) {
-                        given += bytes;
-                    }
+        for arena in self.arenas_in_use(space) {
+            let mut idle = idle_chunks(space.word(arena));
+            while idle != 0 {
+                let start = idle.trailing_zeros();
+                let count = (!(idle >> start)).trailing_zeros().min(64 - start);
+                let mask = words::ones(count) << start;
+                idle &= !mask;
+                let bytes = (count as usize) << CHUNK_SHIFT;
+                if kept + bytes <= keep {
+                    kept += bytes;
+                } else if self.forget(space, arena, mask, Forgotten::WithMetadata) {
+                    given += bytes;
                 }
             }
         }
@@ -619,35 +621,20 @@ impl Pools {
     }
 
     /// All arenas that have been begun and opened.
-    #[cfg(any(test, feature = "checks"))]
-    pub(crate) fn arenas_in_use(&self, space: &impl Arenas) -> std::vec::Vec<usize> {
-        (0..self.nodes.len())
-            .flat_map(|node| self.in_use(space, node))
-            .collect()
+    pub(crate) fn arenas_in_use(&self, space: &impl Arenas) -> impl Iterator<Item = usize> {
+        (0..self.nodes.len()).flat_map(move |node| self.in_use(space, node))
     }
 
     /// Chunks in use, of all nodes.
     pub(crate) fn held(&self, space: &impl Arenas) -> usize {
-        let mut held = 0;
-        for node in 0..self.nodes.len() {
-            for arena in self.in_use(space, node) {
-                held += space.word(arena)[0].load(Ordering::Relaxed).count_zeros() as usize;
-            }
-        }
-        held
+        let held = |arena| space.word(arena)[0].load(Ordering::Relaxed).count_zeros() as usize;
+        self.arenas_in_use(space).map(held).sum()
     }
 
     /// Idle chunks of all nodes.
     pub(crate) fn idle(&self, space: &impl Arenas) -> u32 {
-        let mut idle = 0;
-        for node in 0..self.nodes.len() {
-            for arena in self.in_use(space, node) {
-                let [free, used] = space.word(arena);
-                let both = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
-                idle += both.count_ones();
-            }
-        }
-        idle
+        let idle = |arena| idle_chunks(space.word(arena)).count_ones();
+        self.arenas_in_use(space).map(idle).sum()
     }
 
     /// An estimate of [`Pools::idle`], without a walk.
@@ -674,8 +661,7 @@ impl Pools {
         let Some(arena) = self.hinted(space, node, IDLE) else {
             return 0;
         };
-        let [free, used] = space.word(arena);
-        let idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
+        let idle = idle_chunks(space.word(arena));
         if idle == 0 {
             self.hint_all(space, node, arena);
             return 0;
@@ -722,7 +708,7 @@ impl Pools {
                 // SAFETY: as above.
                 unsafe { space.forget_metadata(chunk(run), count(run)) };
             }
-            space.forgot_brought(arena, mask);
+            space.clear_migrated(arena, mask);
         }
         // Other threads saw them as taken until now, so both changes may need new hints.
         free.fetch_or(run, Ordering::SeqCst);
@@ -757,6 +743,6 @@ impl Pools {
         let at = arena - space.arenas_of_node() * node;
         let word = space.word(arena);
         self.hints(space, node, room)
-            .tell(at, || has_room(word, room));
+            .correct(at, || has_room(word, room));
     }
 }

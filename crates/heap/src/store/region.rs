@@ -157,7 +157,7 @@ impl Region {
                     class
                 } else {
                     if !is_told {
-                        self.tell_ends();
+                        self.update_ends();
                         is_told = true;
                     }
                     Kind::mixed(level)
@@ -171,7 +171,7 @@ impl Region {
 
     /// Rewrites the ends of all blocks, deferred ones too; for the owner.
     #[inline]
-    fn tell_ends(&self) {
+    fn update_ends(&self) {
         let (free, starts) = (self.free.get(), self.starts.get());
         self.ends.set(words::ends(free, starts));
     }

@@ -1,9 +1,9 @@
 //! The space: the addresses of all heaps, and where in them everything lies.
 //!
 //! ```text
-//! | tags | owners | kinds | words | hints | remote | meta   | brought | data      |
-//!   4 B    64 B     64 B    16 B            1408 B   3040 B   8 B       64 KiB
-//!   for each chunk; words and brought for each arena
+//! | tags | owners | kinds | words | hints | remote | meta   | migrated | data   |
+//!   4 B    64 B     64 B    16 B            1408 B   3040 B   8 B        64 KiB
+//!   for each chunk; words and migrated for each arena
 //! ```
 //!
 //! The metadata of a chunk is found by arithmetic from any address in the chunk, without touching
@@ -18,7 +18,7 @@
 //! | meta | the heap that has the chunk | that heap; the words: any thread with a block there |
 //! | remote | threads that free from elsewhere | the heap that has the chunk |
 //! | an arena's word | any thread, by atomic exchange | any thread |
-//! | an arena's brought | holders of chunks in the same huge page | whoever gives the chunk back |
+//! | an arena's migrated | holders of chunks in the same huge page | whoever gives the chunk back |
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -63,10 +63,10 @@ pub(crate) struct PageState {
     pub(crate) is_root: Cell<bool>,
     /// For a region from the pool: the node that pages have migrated to, other than their addresses
     /// say; whether some may lie on a third node; and which pages, as in `touched`.
-    pub(crate) brought_to: Cell<u8>,
+    pub(crate) migrated_to: Cell<u8>,
     pub(crate) is_astray: Cell<bool>,
     unused: [u8; 5],
-    pub(crate) brought: Cell<u64>,
+    pub(crate) migrated: Cell<u64>,
 }
 
 /// The part of a region that other threads write.
@@ -136,7 +136,7 @@ pub(crate) struct Space {
     remote: AtomicUsize,
     meta: AtomicUsize,
     /// Chunks with pages that may lie on another node than their addresses say.
-    brought: AtomicUsize,
+    migrated: AtomicUsize,
     /// The number of arenas.
     arenas: AtomicUsize,
     /// log2 of the arenas per node.
@@ -205,7 +205,7 @@ impl Space {
             hints: AtomicUsize::new(0),
             remote: AtomicUsize::new(0),
             meta: AtomicUsize::new(0),
-            brought: AtomicUsize::new(0),
+            migrated: AtomicUsize::new(0),
             arenas: AtomicUsize::new(0),
             node_shift: AtomicU32::new(0),
             may_be_huge: AtomicBool::new(false),
@@ -260,7 +260,7 @@ impl Space {
             (&self.hints, HINTS_BYTES),
             (&self.remote, chunks * REMOTE_STRIDE),
             (&self.meta, chunks * META_STRIDE),
-            (&self.brought, arenas * 8),
+            (&self.migrated, arenas * 8),
         ];
         let data_bytes = arenas << ARENA_SHIFT;
         let pages = |bytes: usize| bytes.next_multiple_of(os::PAGE);
@@ -340,7 +340,7 @@ impl Space {
             (&self.words, 16),
             (&self.remote, CHUNKS * REMOTE_STRIDE),
             (&self.meta, CHUNKS * META_STRIDE),
-            (&self.brought, 8),
+            (&self.migrated, 8),
             (&self.data, ARENA_BYTES),
         ]
     }
@@ -360,7 +360,7 @@ impl Space {
             kinds_stride: KINDS_STRIDE as u64,
             arena_words: address(&self.words),
             arena_words_stride: 16,
-            arena_brought: address(&self.brought),
+            arena_brought: address(&self.migrated),
             arena_brought_stride: 8,
             remote: address(&self.remote),
             remote_stride: REMOTE_STRIDE as u64,
@@ -397,23 +397,23 @@ impl Space {
         self.node_of(chunk >> (ARENA_SHIFT - CHUNK_SHIFT))
     }
 
-    fn brought(&self, arena: usize) -> &AtomicU64 {
-        let address = self.brought.load(Ordering::Relaxed) + arena * 8;
+    fn migrated(&self, arena: usize) -> &AtomicU64 {
+        let address = self.migrated.load(Ordering::Relaxed) + arena * 8;
         // SAFETY: as for `word`.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
     /// Records that pages of a region migrate to another node, together with all that may lie in
     /// the same huge page.
-    pub(crate) fn note_brought(&self, region: RegionId) {
+    pub(crate) fn mark_migrated(&self, region: RegionId) {
         let (arena, mask) = self.chunks_with(region);
-        self.brought(arena).fetch_or(mask, Ordering::Relaxed);
+        self.migrated(arena).fetch_or(mask, Ordering::Relaxed);
     }
 
     /// Records that a region's pages are on their own node again.
-    pub(crate) fn forget_note(&self, region: RegionId) {
+    pub(crate) fn unmark_migrated(&self, region: RegionId) {
         let chunks = 1 << (region_shift(region.level()) - CHUNK_SHIFT);
-        self.forgot_brought(
+        self.clear_migrated(
             region.chunk() >> 6,
             words::ones(chunks) << (region.chunk() & 63),
         );
@@ -644,7 +644,7 @@ impl Arenas for Space {
         for (part, stride) in [(&self.kinds, KINDS_STRIDE), (&self.meta, META_STRIDE)] {
             let start = part.load(Ordering::Relaxed) + arena * CHUNKS * stride;
             // SAFETY: open, and of this space.
-            unsafe { os::bring(start, CHUNKS * stride) };
+            unsafe { os::fault_in(start, CHUNKS * stride) };
         }
     }
 
@@ -652,14 +652,14 @@ impl Arenas for Space {
         arena >> self.node_shift.load(Ordering::Relaxed)
     }
 
-    fn is_brought(&self, arena: usize, chunks: u64) -> bool {
+    fn has_migrated(&self, arena: usize, chunks: u64) -> bool {
         // Relaxed: whoever set the bit had the chunks before, or needs no answer.
-        self.brought(arena).load(Ordering::Relaxed) & chunks != 0
+        self.migrated(arena).load(Ordering::Relaxed) & chunks != 0
     }
 
-    fn forgot_brought(&self, arena: usize, chunks: u64) {
-        if self.is_brought(arena, chunks) {
-            self.brought(arena).fetch_and(!chunks, Ordering::Relaxed);
+    fn clear_migrated(&self, arena: usize, chunks: u64) {
+        if self.has_migrated(arena, chunks) {
+            self.migrated(arena).fetch_and(!chunks, Ordering::Relaxed);
         }
     }
 

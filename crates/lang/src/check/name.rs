@@ -26,8 +26,8 @@ pub(super) enum Wanted {
     Interface,
 }
 
-/// After so many mistakes no more searches for what was meant: they would cost more than the
-/// rest of the check, and nobody reads so far.
+/// The number of mistakes after which near names are no longer searched: it would cost more than
+/// the rest of the check, for messages that are rarely read.
 const PATIENCE: usize = 200;
 
 /// The prefix of prelude names that are for its own text only.

@@ -356,7 +356,7 @@ fn known(span: Span, ty: TypeId) -> Expr {
     Expr { ty, ..faulty(span) }
 }
 
-/// The part of `whole` behind its beginning `base`.
+/// The part of `whole` after its beginning `base`.
 fn behind(base: Span, whole: Span) -> Span {
     Span {
         start: base.end.min(whole.end),

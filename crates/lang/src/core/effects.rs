@@ -44,7 +44,7 @@ pub struct EffectTable {
     values: HashMap<TypeId, Effects>,
     /// Procedures used as values.
     pub valued: Vec<ProcId>,
-    /// By procedure and parameter: may a reference handed in be kept or handed on?
+    /// By procedure and parameter: true if a reference passed in may be kept or passed on.
     keeps: Vec<Vec<bool>>,
     /// Procedures that can reach themselves: their frames come from the heap.
     pub recursive: Vec<bool>,

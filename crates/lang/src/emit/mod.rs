@@ -162,7 +162,7 @@ impl Context<'_> {
         out.push_str(
             "#include \"hearth.h\"\n\n\
              _Static_assert(HEARTH_ABI == 5, \"this file and hearth.h are of different versions\");\n\n\
-             /* Insense integers wrap, and what the source compares or divides is its own business. */\n\
+             /* Insense integers wrap, and comparisons and divisions are as in the source. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\
              #pragma GCC diagnostic ignored \"-Wsign-compare\"\n\
@@ -172,7 +172,7 @@ impl Context<'_> {
         out
     }
 
-    /// The address of a string literal, which is emitted because somebody asked.
+    /// The address of a string literal, which is emitted from now on.
     fn text(&self, number: u32) -> String {
         self.used_texts.borrow_mut().insert(number);
         format!("&text_{number}")

@@ -69,7 +69,7 @@ impl Context<'_> {
         }
     }
 
-    /// The address of a type's descriptor, which is emitted because somebody asked.
+    /// The address of a type's descriptor, which is emitted from now on.
     pub(super) fn descriptor(&self, ty: TypeId) -> String {
         self.need(ty);
         format!("&{}", self.names.descriptor(ty))

@@ -99,7 +99,7 @@ impl Layout<'_> {
         self.expr(operand);
     }
 
-    /// A line may end behind an operator. However deep the tree of operators, what is broken is
+    /// A line may end after an operator. However deep the tree of operators, what is broken is
     /// indented once.
     fn operators(&mut self, expr: &Expr) {
         let mut indented = false;

@@ -92,7 +92,7 @@ impl<'a> Layout<'a> {
 
     // Tokens.
 
-    /// Prints the next token, with the comments before it and those behind it on its line.
+    /// Prints the next token, with the comments before it and those after it on its line.
     pub(super) fn token(&mut self) {
         self.leading_comments();
         let token = self.tokens[self.at];
@@ -130,7 +130,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Leaves out the semicolons behind a statement, but for one without which the next line
+    /// Leaves out the semicolons after a statement, but for one without which the next line
     /// would be read as part of it.
     pub(super) fn end_statement(&mut self) {
         let open_ended = self.kind_before(1) == Kind::Return

@@ -3,7 +3,7 @@
 //! The tree says where lines may and must break; the tokens are copied from the text, so that
 //! literals stay as they were written, and every comment comes along in the gap between tokens
 //! where it stood. Statements stand one a line, blocks are indented by four blanks, lines are
-//! broken at 100 characters where the separator rules of the language allow it: behind a binary
+//! broken at 100 characters where the separator rules of the language allow it: after a binary
 //! operator and inside parentheses. Of the author's layout remain: single blank lines, bodies
 //! put on a line of their own, lists put on several lines, and blocks of one statement put on
 //! one.

@@ -260,7 +260,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Before `else` and `except`: behind a block on its line, else where the author put it.
+    /// Before `else` and `except`: on the line of a block's end, else where the author put it.
     fn next_part(&mut self) {
         if self.on_new_line() && !self.after_brace() {
             self.push(Item::Break);

@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads a whole text in one go: the lexer makes an array of small tokens, and a
 //! parser by recursive descent reads it. It never stops at a mistake: each is reported once,
-//! an `Error` node takes the place of what could not be read, and reading goes on at the next
+//! an `Error` node replaces unreadable text, and reading continues at the next
 //! statement, arm or declaration.
 
 pub mod ast;

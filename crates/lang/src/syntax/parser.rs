@@ -1,7 +1,7 @@
 //! Tokens to tree, by recursive descent.
 //!
-//! A function that cannot go on reports why and returns [`Failed`]; whoever holds a list
-//! (statements, members, arms) catches it, skips to where the next item can begin, and goes on.
+//! A function that cannot continue reports the reason and returns [`Failed`]; the parser of a list
+//! (statements, members, arms) catches it, skips to the next possible item, and continues.
 //! So every mistake is reported, and each once.
 
 use super::token::{Kind, Token};
@@ -51,7 +51,7 @@ pub(super) struct Parser<'a> {
     parens: u32,
     /// How many clauses, operators and types enclose this place.
     depth: u32,
-    /// The deepest nesting met since whoever asks set it.
+    /// The deepest nesting met since it was last reset.
     deepest: u32,
     returns: Returns,
     /// Operators that wait for their right operand; each expression uses the top of it.

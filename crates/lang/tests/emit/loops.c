@@ -3,7 +3,7 @@
 
 _Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
-/* Insense integers wrap, and what the source compares or divides is its own business. */
+/* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wsign-compare"

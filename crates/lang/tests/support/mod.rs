@@ -1,4 +1,4 @@
-//! What the checker's tests share.
+//! Shared parts of the checker's tests.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod tree;

@@ -1,4 +1,4 @@
-//! What must hold of every typed tree: the promises of `hearth_lang::tree`, checked.
+//! The promises of `hearth_lang::tree` about every typed tree, checked.
 
 use hearth_lang::tree::*;
 use hearth_lang::types::{Type, TypeId};

@@ -15,7 +15,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cachet-load", version, max_term_width = 100)]
 pub(crate) struct Options {
-    /// Where the server is: HOST:PORT or unix:PATH
+    /// Address of the server: HOST:PORT or unix:PATH
     #[arg(default_value = "127.0.0.1:11211", value_name = "SERVER")]
     target: Target,
     /// text, meta, or echo:REQUEST:REPLY (bytes)

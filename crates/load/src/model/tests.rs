@@ -27,12 +27,12 @@ fn what_was_replaced_before_the_request_is_too_old() {
     let first = model.write_begins(1);
     model.write_ends(1, first, 10, 20);
     let second = model.write_begins(1);
-    // Under way: either may be seen.
+    // The write is in flight: either value may be seen.
     let bar = model.read_begins(1);
     assert_eq!(world.sees(1, bar, first), Ok(()));
     assert_eq!(world.sees(1, bar, second), Ok(()));
     model.write_ends(1, second, 30, 40);
-    // The same request, answered later, may still have seen either.
+    // The same read, answered later, may still have seen either.
     assert_eq!(world.sees(1, bar, first), Ok(()));
     let bar = model.read_begins(1);
     let wrong = Wrong::TooOld {

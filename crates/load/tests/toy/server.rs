@@ -1,4 +1,4 @@
-//! A server of a few lines that speaks the generator's protocols, and lies or stalls on request.
+//! A small server that speaks the generator's protocols, and lies or stalls on request.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How it answers.
+/// The fault that it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
     Honest,
     /// Every hundredth write is acknowledged, but not done.
     Forgets,
-    /// Every hundredth read gives the value of whoever wrote last.
+    /// Every hundredth read gives the value written last, whatever its key.
     Confuses,
     /// Every hundredth read has one byte changed.
     Harms,
@@ -40,7 +40,7 @@ pub(crate) struct Toy {
 }
 
 impl Toy {
-    /// Begins to serve; threads end with the process.
+    /// Starts to serve; its threads end with the process.
     pub(crate) fn begin(manner: Manner) -> Toy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -62,7 +62,7 @@ impl Toy {
         toy
     }
 
-    /// Answers nobody for about so long; for how long it was.
+    /// Stops answering for about this long, and returns the exact time.
     #[allow(dead_code, reason = "not every test stalls")]
     pub(crate) fn stall(&self, time: Duration) -> Duration {
         let _held = self.store.lock().unwrap();
@@ -72,8 +72,8 @@ impl Toy {
     }
 }
 
-/// A server that answers each `request` bytes with as many as `reply`, none of them at once. Its
-/// address.
+/// Starts a server that answers each `request` bytes with `reply` bytes in two pieces, and returns
+/// its address.
 pub(crate) fn echo(request: usize, reply: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -94,7 +94,7 @@ pub(crate) fn echo(request: usize, reply: usize) -> String {
     address
 }
 
-/// Serves a connection until it ends; errors end it too.
+/// Serves a connection until it ends or fails.
 fn serve(stream: TcpStream, store: &Mutex<Store>, manner: Manner) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut output = stream.try_clone().ok()?;

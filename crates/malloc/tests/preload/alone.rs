@@ -1,6 +1,5 @@
-//! A program with one thread has one thread, whatever it allocates: a table of what depends on the
-//! number of threads comes out as it does with the system's own malloc (`alone.c`), and Python may
-//! fork.
+//! A program with one thread keeps one thread, whatever it allocates: a table of what depends on
+//! the number of threads matches the system malloc's (`alone.c`), and Python may fork.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +14,7 @@ const MODES: [&str; 2] = ["", "all"];
 fn calls_that_want_one_thread_find_one() {
     let expected = finish(&mut command("alone.c", "table", None));
     assert_eq!(expected.end, End::Exit(0), "{expected:?}");
-    // A table that says nothing would be the same, too.
+    // An empty table would match, too.
     assert!(expected.stdout.lines().count() > 30, "{expected:?}");
     for mode in MODES {
         let mut with = command("alone.c", "table", Some(Profile::Release));
@@ -41,7 +40,7 @@ fn one_thread_stays_one() {
     passes(&mut command("alone.c", "count", None));
 }
 
-/// Programs of this name that start: those on the path, and those that pyenv keeps.
+/// Programs of this name that start: those on the path, and pyenv's.
 fn pythons() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("python3")];
     let kept = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv/versions"));
@@ -57,7 +56,7 @@ fn pythons() -> Vec<PathBuf> {
     found
 }
 
-/// From 3.12 on Python warns at a fork of a process in which it counts more than one thread.
+/// From 3.12 on Python warns at a fork of a process with more than one thread.
 #[test]
 fn python_forks_without_a_warning() {
     const PROGRAM: &str = "
@@ -72,7 +71,7 @@ for _ in range(3):
     assert os.waitpid(child, 0)[1] == 0
 print('passed')
 ";
-    // Where there is no such Python, the count of threads says the same: `one_thread_stays_one`.
+    // Without such a Python, `one_thread_stays_one` shows the same.
     for python in pythons() {
         let mut forks = Command::new(python);
         forks.args(["-c", PROGRAM]).env("PYTHONMALLOC", "malloc");

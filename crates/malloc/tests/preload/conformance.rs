@@ -1,4 +1,4 @@
-//! What C, POSIX and the GNU library say.
+//! Conformance with C, POSIX and the GNU library.
 
 use crate::support::cases_pass;
 

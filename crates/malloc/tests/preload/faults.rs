@@ -1,8 +1,7 @@
-//! What happens when the system refuses: each call that the library makes, each time it makes it.
+//! System calls refused in turn: each call that the library makes, each time it makes it.
 //! `faults.c` says how, and what must hold.
 //!
-//! `HEARTH_TEST_DEEP` tries five errors instead of one, the library as it is developed, and
-//! hardening.
+//! `HEARTH_TEST_DEEP` tries five errors instead of one, the development build, and hardening.
 
 use std::process::Command;
 
@@ -10,7 +9,7 @@ use hearth_testing::toolchain::End;
 
 use crate::support::{Profile, built, finish, library, passes};
 
-/// Errors that are tried, and so many times of a call at most.
+/// The errors to try, and the most refusals of one call.
 #[derive(Clone, Copy)]
 struct Reach {
     errors: u32,
@@ -50,7 +49,7 @@ fn refusals_of_all_calls_do_no_harm() {
     }
 }
 
-/// There arenas take their addresses as they are opened.
+/// Under a limit, arenas take their addresses as they are opened.
 #[test]
 fn refusals_under_a_limit_of_addresses_do_no_harm() {
     let few = Reach {
@@ -93,7 +92,7 @@ fn refusals_of_guard_pages_do_no_harm() {
     }
 }
 
-/// A number that is asked for while another one's entry is refused is nobody else's.
+/// A number taken while another's entry is refused belongs to nobody else.
 #[test]
 fn heaps_have_numbers_of_their_own() {
     passes(
@@ -104,8 +103,8 @@ fn heaps_have_numbers_of_their_own() {
     );
 }
 
-/// A kernel without huge pages, or names for mappings, and so on: `errno` is zero at `main`, and
-/// `free` leaves it.
+/// A kernel without huge pages, names for mappings, and so on: `errno` is zero at `main`, and
+/// `free` preserves it.
 #[test]
 fn error_numbers_stay_where_the_kernel_refuses() {
     for refused in ["madvise", "prctl", "munmap", "mremap", "membarrier"] {

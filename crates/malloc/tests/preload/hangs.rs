@@ -1,12 +1,11 @@
-//! Places that an allocator must not be surprised by: frees under locks of the C library, and calls
-//! of the kernel that are refused later on. What takes longer than it may is killed, and has
-//! failed.
+//! Traps for an allocator: frees under locks of the C library, and system calls that are refused
+//! later on. A case that takes too long is killed, and fails.
 
 use std::time::Duration;
 
 use crate::support::{Profile, command, passes_within};
 
-/// Far longer than these take on a machine that is busy.
+/// Far longer than these take on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 
 macro_rules! end_in_time {

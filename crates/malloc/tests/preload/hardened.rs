@@ -1,5 +1,5 @@
-//! What `HEARTH_HARDEN` finds beyond what is always found: the second table of
-//! `docs/internals/heap-misuse.md`. And programs without mistakes run as ever.
+//! Misuse that only `HEARTH_HARDEN` finds: the second table of `docs/internals/heap-misuse.md`.
+//! Correct programs run as without it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,17 +13,17 @@ use crate::support::{Profile, command, finish, passes};
 
 const SIGSEGV: i32 = 11;
 
-/// Modes that are told apart in the table; the first is none.
+/// The modes of the table; the first is none.
 const MODES: [&str; 5] = ["", "guard", "check", "zero", "junk"];
 
-/// What comes of a case in a mode.
+/// The outcome of a case in a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
-    /// It goes on, or faults without a word.
+    /// It continues, or faults without a message.
     Nothing,
-    /// The process ends: no block that is in use.
+    /// The process ends: not a block in use.
     NotABlock,
-    /// It faults, and the block beside the guard page is told.
+    /// It faults, with a message about the guarded block.
     Guard,
     /// The process ends: a free block was written to.
     Written,
@@ -31,7 +31,7 @@ enum Seen {
 
 use Seen::{Guard, NotABlock, Nothing, Written};
 
-/// In each of the modes.
+/// The outcomes by mode.
 const SEEN: &[(&str, [Seen; 5])] = &[
     ("small-twice-later", CHECKED),
     ("small-here-and-elsewhere", CHECKED),
@@ -53,7 +53,7 @@ const FILLED: [Seen; 5] = [Nothing, Nothing, Nothing, Written, Written];
 const GUARDED: [Seen; 5] = [Nothing, Guard, Nothing, Nothing, Nothing];
 
 const WRITTEN: &str = "hearth: malloc: 0x# was written to while it was free: byte ";
-const USED: &str = "hearth: guard: 0x# was used, ";
+const USED: &str = "hearth: guard: 0x# was accessed, ";
 
 fn hardened(case: &str, mode: &str) -> Command {
     let mut command = command("misuse.c", case, Some(Profile::Release));
@@ -102,7 +102,7 @@ fn what_is_always_found_is_found_in_all_modes() {
     }
 }
 
-/// What is said, with `#` for addresses.
+/// The message, with `#` for addresses.
 fn said(case: &str, mode: &str) -> String {
     shape(&finish(&mut hardened(case, mode)).stderr)
 }
@@ -118,7 +118,7 @@ fn reports_tell_the_block() {
         said("over-large", "guard"),
         used("0 bytes behind the end of a block of 1048576 bytes")
     );
-    // As far as 16 bytes go, there is padding between the end and the guard.
+    // Padding of up to 15 bytes lies between the end and the guard.
     assert_eq!(
         said("over-odd", "guard"),
         used("9 bytes behind the end of a block of 1048583 bytes")
@@ -171,7 +171,7 @@ fn what_is_no_mode_is_told() {
     assert_eq!(ran.end, End::Signal(SIGABRT));
     assert_eq!(
         ran.stderr,
-        "hearth: HEARTH_HARDEN: chekc is no mode; give a list of guard, guard=N, check, zero and junk, \
+        "hearth: HEARTH_HARDEN: chekc is not a mode; give a list of guard, guard=N, check, zero and junk, \
          or all, such as HEARTH_HARDEN=guard,check\n"
     );
 }
@@ -181,15 +181,15 @@ fn real_time_has_no_guard_pages() {
     let ran = finish(hardened("small-odd", "all").env("HEARTH_REAL_TIME", "32M"));
     assert_eq!(ran.end, End::Signal(SIGABRT));
     assert!(ran.stderr.ends_with(
-        "hearth: HEARTH_HARDEN: guard pages are made by the kernel, which real-time mode does not call; \
-         leave guard, or HEARTH_REAL_TIME, out\n"
+        "hearth: HEARTH_HARDEN: guard pages need system calls, which real-time mode does not make; \
+         leave out guard or HEARTH_REAL_TIME\n"
     ));
     let ran = finish(hardened("small-odd", "check,zero").env("HEARTH_REAL_TIME", "32M"));
     assert!(ran.end == End::Signal(SIGABRT), "{ran:?}");
     assert!(shape(&ran.stderr).ends_with(NOT_A_BLOCK_OF), "{ran:?}");
 }
 
-/// A program without mistakes, in all modes.
+/// A correct program, in all modes.
 fn harmless(source: &str, case: &str) {
     for mode in ["guard", "guard=10", "check", "zero", "junk", "all,guard=50"] {
         let mut command = command(source, case, Some(Profile::Release));

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::{Profile, built, command, finish, library, passes};
 
-/// So many children where the program does not say; `HEARTH_TEST_CHILDREN` says more.
+/// The number of children where the program does not set one; `HEARTH_TEST_CHILDREN` raises it.
 fn life(case: &str, with: Option<Profile>) -> Command {
     let mut command = command("life.c", case, with);
     if let Some(children) = std::env::var_os("HEARTH_TEST_CHILDREN") {
@@ -103,8 +103,8 @@ fn a_limit_of_data_is_used() {
 
 #[test]
 fn without_memory_it_refuses() {
-    // So little that not even a heap can be made. The program may end as it likes, but not by a
-    // signal or by waiting for ever.
+    // Too little even for a heap. The program may end as it likes, but not by a signal or by
+    // hanging.
     for kilobytes in [4_000, 5_000, 6_000, 8_000, 12_000, 20_000, 30_000] {
         let mut command = Command::new("sh");
         command

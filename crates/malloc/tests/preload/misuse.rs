@@ -1,7 +1,7 @@
-//! What the library finds of misuse, and what it does not: the table of
+//! Misuse that the library finds, and misuse that it does not: the table of
 //! `docs/internals/heap-misuse.md`.
 //!
-//! Whatever changes here changes there.
+//! Both must agree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,16 +11,16 @@ use hearth_testing::toolchain::{End, Ran};
 
 use crate::support::{Profile, command, finish};
 
-/// What comes of it.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The process ends: no block of this allocator.
+    /// The process ends: not a block of this allocator.
     Foreign,
-    /// The process ends: no block that is in use.
+    /// The process ends: not a block in use.
     NotABlock,
-    /// It goes on, and two parts of the program may have the same memory.
+    /// It continues, and two parts of the program may share memory.
     Unseen,
-    /// It goes on, and nothing of the allocator's is hurt.
+    /// It continues, and the allocator is intact.
     Harmless,
 }
 
@@ -53,7 +53,7 @@ pub(crate) const CASES: &[(&str, Found)] = &[
     ("overflow", Found::Harmless),
 ];
 
-const FOREIGN: &str = "hearth: free: 0x# was not given out by this allocator\n";
+const FOREIGN: &str = "hearth: free: 0x# was not allocated here\n";
 pub(crate) const NOT_A_BLOCK: &str =
     "hearth: free: 0x# is not the start of a block in use: freed twice, or overwritten\n";
 pub(crate) const NOT_A_BLOCK_OF: &str =

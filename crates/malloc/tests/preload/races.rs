@@ -1,13 +1,12 @@
-//! Threads that ask for the size of each other's blocks, grow, shrink and free them, while their
-//! owner works beside them: one instruction at a time, by `steps.c`, and at full speed, by
-//! `duel.c`.
+//! Threads that measure, grow, shrink and free each other's blocks while the owner works beside
+//! them: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
 
 use std::process::Command;
 
 use crate::support::{Profile, command, is_deep, passes};
 
-/// A case in a mode of hardening. Short runs go through the interleavings that lie next to each
-/// other, of a few sizes; deep ones through more of them, of sizes of all levels.
+/// A case in a mode of hardening. Short runs cover neighbouring interleavings of a few sizes; deep
+/// ones cover more, of sizes of all levels.
 fn steps(case: &str, mode: &str, with: Option<Profile>) -> Command {
     let mut command = command("steps.c", case, with);
     command.env("HEARTH_HARDEN", mode);
@@ -55,7 +54,7 @@ fn what_is_freed_is_wiped_and_nothing_beside() {
     all_modes_if_deep("releases", &["zero"]);
 }
 
-/// Short runs meet nothing but what is very wrong; deep ones take some minutes.
+/// Short runs find only gross errors; deep ones take some minutes.
 fn duel(case: &str, deep: &str) {
     for with in [None, Some(Profile::Release), Some(Profile::Development)] {
         let mut command = command("duel.c", case, with);

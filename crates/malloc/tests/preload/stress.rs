@@ -1,6 +1,6 @@
-//! Threads that grow, ask for and free each other's blocks while those beside come and go
-//! (`stress.c`), in all modes; beside a shadow of all that is live; and the same turns under
-//! sanitizers, which shows that the program itself is right.
+//! Threads that grow, measure and free each other's blocks while neighbours come and go
+//! (`stress.c`), in all modes; beside a shadow of all live blocks; and the same turns under
+//! sanitizers, which show that the program itself is correct.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use hearth_testing::toolchain::{End, Ran, run};
 
 use crate::support::{Profile, built_with, command, is_deep};
 
-/// Variables that are set.
+/// Variables to set.
 type Mode = &'static [(&'static str, &'static str)];
 
-/// In each mode.
+/// The modes of hardening.
 const MODES: [Mode; 4] = [
     &[],
     &[("HEARTH_HARDEN", "check")],
@@ -20,7 +20,7 @@ const MODES: [Mode; 4] = [
 ];
 
 /// Turns of each of four threads; two are some seven calls. Deep, all modes together make a
-/// thousand million.
+/// thousand million calls.
 const TURNS: u64 = 15_000;
 const TURNS_DEEP: u64 = 18_000_000;
 
@@ -28,7 +28,7 @@ const TURNS_DEEP: u64 = 18_000_000;
 const TURNS_SLOW: u64 = 8_000;
 const TURNS_SLOW_DEEP: u64 = 1_000_000;
 
-/// Of a machine that is busy.
+/// For a busy machine.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// `HEARTH_TEST_SEED` replays a run's turns.
@@ -36,7 +36,7 @@ fn seed() -> String {
     std::env::var("HEARTH_TEST_SEED").unwrap_or_else(|_| "1".to_owned())
 }
 
-/// Runs it to its end, which must be a good one; what it says of its turns.
+/// Runs a program to its end, which must be a success; returns its report of turns.
 fn turns(mut program: std::process::Command, mode: Mode) -> Ran {
     program
         .env("SEED", seed())
@@ -62,7 +62,7 @@ fn blocks_of_others_grow_beside_those_that_come_and_go() {
     for mode in MODES {
         said.push(turns(stress(count / 10, Some(Profile::Development)), mode).stdout);
     }
-    // The same turns in all modes.
+    // All modes make the same turns.
     assert!(said[..4].iter().all(|text| *text == said[0]), "{said:?}");
     assert!(said[4..].iter().all(|text| *text == said[4]), "{said:?}");
 }

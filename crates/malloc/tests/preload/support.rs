@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use hearth_testing::toolchain::{End, Ran, run};
 
-/// How the library is built.
+/// A build of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// As it is shipped.
+    /// The shipped build.
     Release,
     /// With assertions.
     Development,
@@ -27,7 +27,7 @@ pub(crate) fn library(profile: Profile) -> &'static Path {
         Profile::Development => ("dev", "debug", 1),
     };
     BUILT[place].get_or_init(|| {
-        // Tests lie in the folder `deps` of their profile's, and that is in the target folder.
+        // Test programs lie in the folder `deps` of their profile, in the target folder.
         let this = std::env::current_exe().expect("a test has a path");
         let target = this
             .ancestors()
@@ -49,7 +49,7 @@ pub(crate) fn library(profile: Profile) -> &'static Path {
     })
 }
 
-/// The program, or the library, of a source file, built once with the flags it needs.
+/// The program or library of a source file, built once with the flags it needs.
 pub(crate) fn built(source: &str) -> PathBuf {
     built_with(source, &[])
 }
@@ -78,7 +78,7 @@ pub(crate) fn built_with(source: &str, flags: &[&str]) -> PathBuf {
     };
     let output = Command::new(compiler)
         .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-pthread"])
-        // What the compiler knows of malloc is what is to be found out.
+        // The compiler's knowledge of malloc must not hide what is tested.
         .args([
             "-fno-builtin",
             "-Wno-use-after-free",
@@ -100,7 +100,7 @@ pub(crate) fn built_with(source: &str, flags: &[&str]) -> PathBuf {
     path
 }
 
-/// A case of a program, with the library or the system's own malloc.
+/// A case of a program, with the library or the system's malloc.
 pub(crate) fn command(source: &str, case: &str, with: Option<Profile>) -> Command {
     let mut command = Command::new(built(source));
     command.arg(case).env_remove("LD_PRELOAD");
@@ -127,13 +127,13 @@ pub(crate) fn passes_within(command: &mut Command, limit: Duration) {
     assert!(passed, "{command:?}\n{ran:?}");
 }
 
-/// Longer and more, as `./x test --deep` asks for?
+/// Whether `./x test --deep` asks for more and longer tests.
 pub(crate) fn is_deep() -> bool {
     std::env::var_os("HEARTH_TEST_DEEP").is_some()
 }
 
-/// Tests of a program's cases: they pass with the library as it is shipped, and as it is developed,
-/// and with the system's own malloc.
+/// Tests of a program's cases: they pass with the shipped library, the development build, and the
+/// system's malloc.
 macro_rules! cases_pass {
     ($source:literal: $($name:ident = $case:literal;)*) => { $(
         #[test]

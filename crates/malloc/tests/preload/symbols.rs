@@ -1,4 +1,4 @@
-//! What the library exports and imports, as it is shipped.
+//! Exports and imports of the shipped library.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Profile, library};
 
-/// C, POSIX, the GNU library's own, C23's, and the inner names that are not private to it.
+/// Names of C, POSIX, C23 and the GNU library, and internal names that others may use.
 const C: &[&str] = &[
     "__libc_calloc",
     "__libc_cfree",
@@ -39,7 +39,7 @@ const C: &[&str] = &[
     "valloc",
 ];
 
-/// Calls that tell whether the process has threads: see `threads.rs`.
+/// Calls that show whether the process has threads: see `threads.rs`.
 const THREADS: &[&str] = &["pthread_create", "setns", "unshare"];
 
 /// All forms of `new` and `delete`: `n` and `d`, `w` or `l` for one and `a` for arrays.
@@ -58,7 +58,7 @@ const DELETES: &[&str] = &[
     "PvSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// Inner names of the C library with which nothing is allocated.
+/// Internal names of the C library that allocate nothing.
 const NOT_TO_ALLOCATE: &[&str] = &["__libc_mallinfo", "__libc_mallopt"];
 
 fn output(tool: &str, arguments: &[&str], path: &Path) -> String {
@@ -72,7 +72,7 @@ fn output(tool: &str, arguments: &[&str], path: &Path) -> String {
     String::from_utf8(output.stdout).expect("names are text")
 }
 
-/// Names that are there for others, without versions.
+/// Exported names, without versions.
 fn exported(path: &Path) -> BTreeSet<String> {
     output("nm", &["--dynamic", "--defined-only"], path)
         .lines()
@@ -142,8 +142,7 @@ fn thread_local_storage_is_small_and_without_calls() {
         .lines()
         .filter(|line| line.contains("TPOFF") || line.contains("DTPMOD") || line.contains("TLS"))
         .collect();
-    // The thread's heap, the same where there is one node, and what stands for its CPU where nobody
-    // asks.
+    // The thread's heap, the same where there is one node, and the stand-in for its CPU.
     assert!((1..=3).contains(&thread_local.len()), "{thread_local:?}");
     for kind in thread_local {
         assert!(
@@ -179,12 +178,12 @@ fn only_the_c_library_is_needed() {
     assert!(needed.iter().all(is_libc), "{needed:?}");
 }
 
-/// Functions of the C library that the library calls, and why each may be: the kernel is asked
-/// through the heap's own door, which neither writes `errno` nor is a cancellation point.
+/// Functions of the C library that the library calls, and the reason for each. System calls do not
+/// go through the C library, which writes `errno` and has cancellation points.
 const IMPORTED: &[&str] = &[
-    // Written to where an allocation is refused, and put back after what follows.
+    // Set when an allocation is refused, and restored after the calls below.
     "__errno_location",
-    // Threads and their ends; `errno` is put back. None is a cancellation point.
+    // Threads and their ends; `errno` is restored. None is a cancellation point.
     "__register_atfork",
     "pthread_attr_destroy",
     "pthread_attr_init",
@@ -200,9 +199,9 @@ const IMPORTED: &[&str] = &[
     "sched_getcpu",
     "sigfillset",
     "syscall",
-    // At the beginning, in real-time mode.
+    // At the start, in real-time mode.
     "dl_iterate_phdr",
-    // At the beginning: what is asked for, if there is no `/proc`, and by whom.
+    // At the start: the environment, without `/proc`, and the user's rights.
     "environ",
     "getauxval",
     "strlen",
@@ -210,12 +209,12 @@ const IMPORTED: &[&str] = &[
     "abort",
     "raise",
     "sigaction",
-    // Memory that is the caller's.
+    // The caller's memory.
     "memcpy",
     "memmove",
     "memset",
-    // `malloc_stats`, `malloc_info`, C++'s handlers, and what a mistake of our own says: in no turn
-    // of a heap.
+    // `malloc_stats`, `malloc_info`, C++'s handlers, and the message about a bug of our own:
+    // outside of any turn of a heap.
     "dlsym",
     "fprintf",
     "snprintf",
@@ -229,7 +228,7 @@ const IMPORTED: &[&str] = &[
 ];
 
 /// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the
-/// middle of a heap: see `crates/heap/src/ground/syscall.rs`.
+/// middle of a heap operation: see `crates/heap/src/ground/syscall.rs`.
 #[test]
 fn the_kernel_is_asked_through_the_door() {
     let text = output(

@@ -137,7 +137,7 @@ struct Shard<'a, T> {
     is_pressed: bool,
 }
 
-/// What a thread needs at each event.
+/// A thread's tools for handling an event.
 struct Tools<'a, 'b, S: Service> {
     common: &'a Common<S>,
     station: &'a mut Station<'b, S>,

@@ -245,7 +245,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         }
     }
 
-    /// Gives connections away, in whatever state they are: nobody else has anything of them.
+    /// Gives connections away, in whatever state they are: no other thread uses them.
     fn give<S: Service<Session = T>>(&mut self, station: &Station<'_, S>, order: Order) {
         let mut there = Vec::new();
         for (key, place) in self.connections.iter_mut().enumerate() {

@@ -24,7 +24,7 @@ pub(super) struct Shared<P, T> {
     slots: Slots<T>,
 }
 
-/// What to do after work on a connection.
+/// The next action after work on a connection.
 #[derive(PartialEq, Eq)]
 pub(super) enum After {
     /// Nothing: it is waited for, or closed.

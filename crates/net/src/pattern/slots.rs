@@ -27,7 +27,7 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Records an event. True if nobody works on the slot, and the caller must.
+    /// Records an event. True if no thread works on the slot, and the caller must.
     pub(super) fn tell(&self, flags: Flags) -> bool {
         self.state.fetch_or(flags.bits() | BUSY, Ordering::AcqRel) & BUSY == 0
     }

@@ -58,8 +58,8 @@ pub(crate) trait Poller: Wake + Sized {
     /// Buffer for the events of a wait.
     type Reports;
 
-    /// An empty set. If others than its owner work, the thread told of a descriptor has it alone
-    /// until it is settled; with edges it is told of further events meanwhile.
+    /// An empty set. If several threads wait, the thread that gets a descriptor's event has the
+    /// descriptor alone until it is settled; with edges it may get further events meanwhile.
     fn new(mechanism: Mechanism, waiters: Waiters) -> io::Result<Self>;
 
     /// The set's own descriptor, which is readable when a wait would end, if it has one.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `changes` | who adds or removes, under its lock | the waiter, likewise, before each wait |
 //! | `waits` | waiter: true before reading `changes`, false after | who changes: wakes if true |
-//! | `waiting` | the waiter, under its lock, which nobody else wants | the same |
+//! | `waiting` | the waiter, under its lock, which no other thread wants | the same |
 //!
 //! Only the waiter makes requests, as the kernel does the work for a request in the thread that
 //! made it. `waits` is sequentially consistent with the lock of `changes`: either the waiter sees

@@ -1,4 +1,4 @@
-//! A service for tests: each line comes back reversed; some words do more.
+//! A service for tests: it reverses each line; some words do more.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
@@ -50,9 +50,9 @@ impl Service for Lines {
                 b"kaerb" => return Next::Break,
                 b"hcum" => output.write(&[b'x'; 100_000]),
                 b"cinap" => panic!("as it was asked to"),
-                // A call that lasts.
+                // A call that sleeps.
                 b"pan" => std::thread::sleep(Duration::from_secs(4)),
-                // Work that takes its time.
+                // A call that computes for a while.
                 b"krow" => {
                     let begun = Instant::now();
                     while begun.elapsed() < Duration::from_micros(100) {}
@@ -140,7 +140,7 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The descriptors that this process has.
+/// The number of open descriptors of this process.
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd")
         .expect("there is /proc")

@@ -48,13 +48,13 @@ pub(super) fn section(recording: &Recording) -> Section {
     }
     section
         .text(
-            "A message makes whoever comes first wait, so the waits at both ends are counted as messages. \
-             Those to or from a select that waited are estimated by samples, and marked with ≈.",
+            "The side of a message that comes first waits, so messages are counted by the waits at both ends. \
+             Messages of a select that waited are estimated from samples, and marked with ≈.",
         )
         .text(
-            "Bytes are an estimate: messages by what a value takes, without what it refers to. That is known \
-             of numbers; of strings, arrays and structures it is the mean of those that were looked at, \
-             marked with ≈. An end that was connected with several is told with the first.",
+            "Bytes are an estimate: messages times the size of a value, without the objects it refers to. The \
+             size is known for numbers; for strings, arrays and structures it is the mean of samples, \
+             marked with ≈. An end that was connected to several is shown with the first.",
         )
         .table(&table)
 }

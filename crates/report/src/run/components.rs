@@ -94,9 +94,9 @@ fn heaps(recording: &Recording) -> String {
         None if recording.components.iter().all(|one| one.heap_bytes == 0) => {
             "No component had a heap of its own.".to_owned()
         }
-        None => "Heap is the bytes of blocks in a component's own heap, the most that it had when it was \
-                 resumed or ended, and its last state seen: at its end, or that of the \
-                 program. What comes and goes within a run is not seen."
+        None => "Heap is the bytes of blocks in a component's own heap: the most when it was resumed or \
+                 ended, and the last known, at its end or that of the program. Blocks that come and \
+                 go between are not seen."
             .to_owned(),
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn section(recording: &Recording, expected: Option<&Expected>) -> Sec
         section = section
             .heading("Components")
             .text(
-                "The share is a component's part of what all in this table take. Of a core: what it takes of \
-                 one, its parts of messages included.",
+                "The share is a component's part of the load of all in this table. The load is its share of a \
+                 core, its parts of messages included.",
             )
             .table(&components(&compared));
     }
@@ -229,17 +229,17 @@ fn limits(recording: &Recording, expected: &Expected, compared: &Compared) -> Ve
         );
     }
     lines.push(
-        "The plan's cost: a sum of the model, of which time no clock can be read. What follows from it is \
+        "The plan's cost: it is a sum of the model, which no clock can measure. Its consequences are \
          compared: shares, loads and messages."
             .to_owned(),
     );
     lines.push(
-        "What a component computes apart from its messages: a run has both in it, so loads have both, too."
+        "Computing apart from messages: a run measures both together, so loads include both."
             .to_owned(),
     );
     if !compared.unforeseen.is_empty() {
         lines.push(format!(
-            "Made in the run, and not found in the text: {}.",
+            "Created in the run, but not found in the text: {}.",
             listed(&compared.unforeseen)
         ));
     }
@@ -262,19 +262,19 @@ fn limits(recording: &Recording, expected: &Expected, compared: &Compared) -> Ve
     );
     if compared.busiest.is_none() {
         lines.push(
-            "How many messages the machine can carry, and how busy its busiest core is: that needs a place for \
-             each component. Expected is here what the text would do with a core for each, near each other."
+            "The number of messages that the machine can carry, and the load of its busiest core: they need a \
+             place for each component. The expectation here assumes a core for each, near each other."
                 .to_owned(),
         );
     }
     lines.push(
-        "The program when nobody watches: to watch takes some 100 ns each time that a component is resumed, of \
-         which the model does not know."
+        "The program without a recording: recording takes some 100 ns each time that a component is resumed, \
+         which the model does not include."
             .to_owned(),
     );
     if recording.ns < SHORT_NS {
         lines.push(format!(
-            "The run took {}: its beginning and its end weigh, so there was less a second than in a longer one.",
+            "The run took only {}: its start and end weigh more, so its rates are lower than those of a longer run.",
             time(recording.ns)
         ));
     }

@@ -97,7 +97,7 @@ impl<T: Send + 'static> Administrator<T> {
     {
         let (reply, answer) = Reply::new(self.wait);
         self.owned
-            .try_call(|data| closure(data, reply))
+            .checked_call(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
         answer.wait().map_err(|_| RequestError::Unanswered)
     }
@@ -115,7 +115,7 @@ impl<T: Send + 'static> Administrator<T> {
     {
         let (reply, answer) = Reply::new(self.wait);
         self.owned
-            .try_post(|data| closure(data, reply))
+            .checked_post(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
         Ok(answer)
     }

@@ -10,9 +10,9 @@ use crate::request::drop_quietly;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A few threads that take jobs in order. They end when all handles are gone and all jobs done, for
-/// which nobody waits: a process that ends earlier ends without them. A job that panics is lost,
-/// with its replies; its thread continues.
+/// A few threads that take jobs in order. They end when all handles are dropped and all jobs are
+/// done. Nothing waits for that: if the process ends earlier, the remaining jobs are lost. A job
+/// that panics is lost, with its replies; its thread continues.
 #[derive(Clone)]
 pub struct Workers {
     jobs: Option<Sender<Job>>,

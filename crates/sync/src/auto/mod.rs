@@ -52,7 +52,7 @@ const LOSS_UNKNOWN: f64 = 0.5;
 /// Ratio to home's calls below which a mode is seldom tried.
 const WORSE: f64 = 0.85;
 
-/// What to do until the next window ends.
+/// The action until the next window ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The mode to be in.

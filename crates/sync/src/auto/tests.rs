@@ -1,11 +1,11 @@
-//! The controller against loads that are computed: seeded, with noise, and with phases.
+//! The controller on simulated loads: seeded, with noise, and with phases.
 
 use super::{Controller, Window};
 
 /// Ticks are nanoseconds.
 const SECOND: f64 = 1e9;
 
-/// Random numbers that are the same each time.
+/// Reproducible random numbers.
 struct Random(u64);
 
 impl Random {
@@ -17,13 +17,13 @@ impl Random {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of the standard normal distribution, nearly.
+    /// A sample of the standard normal distribution, approximately.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }
 }
 
-/// From a moment on: each mode's calls per second, and how many call.
+/// From a given time on: each mode's calls per second, and the number of callers.
 #[derive(Clone)]
 struct Phase {
     begins: f64,
@@ -34,7 +34,7 @@ struct Phase {
 struct Noise {
     /// The standard deviation of a window's rate, as a share.
     window: f64,
-    /// The share of windows in which something else has the machine, and gets half of it.
+    /// The share of windows in which another program takes half of the machine.
     stolen: f64,
 }
 
@@ -49,9 +49,9 @@ const ROUGH: Noise = Noise {
 
 struct Outcome {
     controller: Controller,
-    /// For each window its end, its calls, and what the best mode would have made, in the mean.
+    /// For each window its end, its calls, and the mean calls of the best mode.
     windows: Vec<(f64, f64, f64)>,
-    /// Ticks in other modes than home.
+    /// Ticks in modes other than the home mode.
     away: f64,
 }
 
@@ -188,7 +188,7 @@ fn a_change_of_phase_is_followed() {
     }
 }
 
-/// Home is as fast as before, and another mode has become better: only a trial can tell.
+/// The home mode is as fast as before and another has become better: only a trial can show it.
 #[test]
 fn what_cannot_be_seen_at_home_is_found_by_the_next_trial() {
     let phases = [phase(0.0, &[2e6, 1e6], 4), phase(30.0, &[2e6, 3e6], 4)];
@@ -198,7 +198,7 @@ fn what_cannot_be_seen_at_home_is_found_by_the_next_trial() {
 
 #[test]
 fn a_load_that_never_holds_still_costs_no_more() {
-    // Each half second so many others call that the rate is another.
+    // Every half second the number of callers changes, and with it the rate.
     let phases: Vec<Phase> = (0..80)
         .map(|half| {
             let rate = if half % 2 == 0 { 1e6 } else { 4e6 };
@@ -226,7 +226,7 @@ fn the_best_of_three_is_found() {
     }
 }
 
-/// As fast by message, where a core is spent on it besides: home again.
+/// Message mode is as fast but takes a core: the controller goes home again.
 #[test]
 fn of_two_that_are_as_fast_the_first_is_taken() {
     let phases = [phase(0.0, &[1e6, 2e6], 4), phase(10.0, &[2e6, 2.01e6], 1)];
@@ -255,7 +255,7 @@ fn few_calls_make_longer_windows_and_none_are_no_news() {
     assert_eq!(outcome.controller.home(), 1);
 }
 
-/// A mode in which nobody gets through is left at the first window that ends.
+/// A mode in which no call succeeds is left at the end of the first window.
 #[test]
 fn a_mode_that_serves_nobody_is_left() {
     let outcome = run(30.0, &two(0.0), &CALM, 2);

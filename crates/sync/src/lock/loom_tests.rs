@@ -1,16 +1,16 @@
-//! Each lock under the model checker: its holder is alone and sees what was written before, and no
-//! waiter sleeps for ever.
+//! Each lock under the model checker: its holder is alone and sees all earlier writes, and no
+//! waiter sleeps forever.
 //!
-//! Waiters sleep after one look, so that every hand-over is to a sleeper or races with falling
-//! asleep. Places are never freed: a real one may be gone when its owner is woken, which the
-//! checker's words could not bear.
+//! Waiters sleep after one look, so that every hand-over goes to a sleeper or races with one that
+//! falls asleep. Places are never freed: a real one may be gone when its owner is woken, which the
+//! checker's words do not allow.
 
 use std::sync::Arc;
 
 use super::*;
 use hearth_atomics::Guarded;
 
-/// Some interleavings more than the smallest that show a fault, and soon over.
+/// A few more preemptions than the smallest number that shows a fault, and still fast.
 const PREEMPTIONS: usize = 3;
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
@@ -19,7 +19,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// `threads` take the lock so often, each by trying first if `tries`.
+/// Each of `threads` takes the lock so many times, with `try_lock` first if `tries`.
 fn excludes<L: Lock + 'static>(
     make: impl Fn() -> L + Sync + Send + 'static,
     threads: usize,
@@ -32,7 +32,7 @@ fn excludes<L: Lock + 'static>(
             let (lock, count) = shared;
             for _ in 0..rounds {
                 let place: &'static Place = Box::leak(Box::default());
-                // SAFETY: the place stays for ever; the count is touched under the lock.
+                // SAFETY: the place is never freed; the count is used under the lock only.
                 unsafe {
                     if !(tries && lock.try_acquire(place)) {
                         lock.acquire(place, Wait::park());
@@ -55,7 +55,7 @@ fn excludes<L: Lock + 'static>(
         for other in others {
             other.join().unwrap();
         }
-        // SAFETY: all others have ended.
+        // SAFETY: all other threads have ended.
         let count = unsafe { shared.1.with_mut(|count| *count) };
         assert_eq!(count, threads as u32 * rounds);
     });
@@ -86,7 +86,7 @@ fn loom_cohort() {
     excludes(near, 3, 1, true);
 }
 
-/// One thread in one group, the others in the next: the lock changes within groups and between
+/// One thread in one group, the others in the next: the lock passes within groups and between
 /// them.
 #[test]
 fn loom_cohort_of_two_groups() {

@@ -58,7 +58,7 @@ impl Mcs {
         Some(await_grant(place, wait))
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if no thread holds it.
     #[inline]
     pub(super) fn try_enter(&self, place: &Place) -> bool {
         place.next.store(ptr::null_mut(), Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Mcs {
         !ptr::eq(self.tail.load(Ordering::Relaxed), place)
     }
 
-    /// Empties the queue, if nobody came after `place`.
+    /// Empties the queue, if no thread came after `place`.
     #[inline]
     pub(super) fn leave_empty(&self, place: &Place) -> bool {
         // Release: what was written under the lock is visible to the next that finds the queue
@@ -146,7 +146,7 @@ fn await_grant(place: &Place, wait: Wait) -> u32 {
 /// Grants the lock to the waiter at a place.
 ///
 /// # Safety
-/// It waits there, and nobody else grants it the lock.
+/// It waits there, and no other thread grants it the lock.
 pub(super) unsafe fn grant(next: *mut Place, word: u32) {
     // SAFETY: the place is there until it is granted, which is done here.
     let state = unsafe { &raw const (*next).state };

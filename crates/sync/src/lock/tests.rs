@@ -1,5 +1,5 @@
-//! Each lock with real threads: more of them than cores, and counts that only exclusion keeps
-//! right.
+//! Each lock with real threads: more threads than cores, and counts that are right only with
+//! mutual exclusion.
 
 use std::cell::UnsafeCell;
 
@@ -10,7 +10,7 @@ struct Counter<L> {
     count: UnsafeCell<u64>,
 }
 
-// SAFETY: the count is touched under the lock only, which is what these tests are about.
+// SAFETY: the count is used under the lock only, which these tests verify.
 unsafe impl<L: Lock> Sync for Counter<L> {}
 
 fn counts<L: Lock>(lock: L, wait: Wait, tries: bool) {
@@ -26,7 +26,7 @@ fn counts<L: Lock>(lock: L, wait: Wait, tries: bool) {
             scope.spawn(move || {
                 for _ in 0..EACH {
                     let place = Place::new();
-                    // SAFETY: the place stays here until the lock is given up.
+                    // SAFETY: the place stays here until the lock is released.
                     unsafe {
                         if !(tries && counter.lock.try_acquire(&place)) {
                             counter.lock.acquire(&place, wait);
@@ -38,7 +38,7 @@ fn counts<L: Lock>(lock: L, wait: Wait, tries: bool) {
             });
         }
     });
-    // SAFETY: all threads that counted have ended.
+    // SAFETY: all counting threads have ended.
     assert_eq!(unsafe { *counter.count.get() }, THREADS * EACH);
 }
 

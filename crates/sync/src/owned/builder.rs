@@ -101,7 +101,7 @@ impl<T: Send + 'static> Builder<T> {
     }
 
     /// Pins the proprietor to a core. Default: wherever the system puts it; so, too, if the core is
-    /// not one of this process's, which `explain` then mentions.
+    /// not available to this process, which `explain` then mentions.
     pub fn proprietor_core(mut self, core: usize) -> Self {
         self.options.core = Some(core);
         self

@@ -8,7 +8,7 @@ use super::shared::{ASTRAY, Shared};
 use crate::Way;
 use hearth_atomics::Ordering;
 
-/// What it does now and what was counted, for people.
+/// Describes the present way and the counts.
 pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     let now = shared.statistics();
     let options = &shared.front.options;
@@ -30,7 +30,7 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     {
         let _ = write!(
             text,
-            "; the proprietor runs where the system puts it, as core {core} is not one of this process's"
+            "; the proprietor runs where the system puts it, as core {core} is not available to this process"
         );
     }
     if now.calls == 0 {

@@ -1,9 +1,10 @@
-//! Sections under the model checker: requests and their answers, sleep and waking, changes of the
-//! way, death.
+//! Sections under the model checker: requests and answers, sleep and waking, changes of the way,
+//! death of the proprietor.
 //!
-//! The proprietor is the real one, on a thread of the model; so are the ways in, the mailboxes, the
-//! ring and the mutex. Everybody sleeps after one look. Not seen: threads that come and go, more
-//! than two clients, other locks (which have models of their own), and closures that panic.
+//! The proprietor is the real one, on a thread of the model; the ways in, the mailboxes, the ring
+//! and the mutex are real too. Every thread sleeps after one look. Not covered: threads that come
+//! and go, more than two clients, other locks (which have their own models), and closures that
+//! panic.
 
 use std::sync::Arc;
 
@@ -99,7 +100,8 @@ fn loom_two_clients_are_both_served() {
     });
 }
 
-/// Posted by message, called under the lock: in that order, whoever serves the first.
+/// A post by message and then a call under the lock run in that order, whichever thread serves the
+/// first.
 #[test]
 fn loom_order_is_kept_while_the_way_changes() {
     for (queue, next) in [
@@ -122,7 +124,7 @@ fn loom_order_is_kept_while_the_way_changes() {
     }
 }
 
-/// Another thread changes the way while a call is on its way.
+/// Another thread changes the way during a call.
 #[test]
 fn loom_nothing_is_lost_while_another_changes_the_way() {
     for next in [Way::Lock, Way::Combine] {
@@ -159,7 +161,7 @@ fn loom_combining_serves_all() {
     });
 }
 
-/// The proprietor dies at any moment: whoever asks is served before, or told.
+/// The proprietor dies at any moment: each client was served before or gets an error.
 #[test]
 fn loom_death_is_told_to_all() {
     for queue in [Queue::Lines, Queue::Ring(Copying::Zero)] {
@@ -177,7 +179,7 @@ fn loom_death_is_told_to_all() {
     }
 }
 
-/// A section that closes while somebody asks: served or refused, and the proprietor ends.
+/// A section closes while a client asks: the request is served or refused, and the proprietor ends.
 #[test]
 fn loom_a_late_request_is_not_forgotten() {
     check(|| {

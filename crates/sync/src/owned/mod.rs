@@ -101,7 +101,7 @@ impl<T: Send + 'static> Owned<T> {
     /// # Panics
     /// With the closure's panic.
     #[inline]
-    pub fn try_call<R, F>(&self, closure: F) -> Result<R, CallError>
+    pub fn checked_call<R, F>(&self, closure: F) -> Result<R, CallError>
     where
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
@@ -134,7 +134,7 @@ impl<T: Send + 'static> Owned<T> {
     /// # Errors
     /// The closure will not be run; the error says why.
     #[inline]
-    pub fn try_post<F>(&self, closure: F) -> Result<(), CallError>
+    pub fn checked_post<F>(&self, closure: F) -> Result<(), CallError>
     where
         F: FnOnce(&mut T) + Send + 'static,
     {

@@ -64,7 +64,7 @@ impl Pilot {
 }
 
 impl Tally {
-    /// Counts at the beginning of a window; callers are counted anew.
+    /// Counts at the beginning of a window; callers are counted again.
     fn begun(&mut self) -> Tally {
         self.callers_before |= self.callers;
         self.callers = 0;

@@ -220,8 +220,8 @@ impl<T> Shared<T> {
             self.has_asked();
             slot.await_answer(self.front.options.wait);
         };
-        // SAFETY: the mailbox is the calling thread's, and the slot free; whoever serves it does so
-        // with this section's data.
+        // SAFETY: the mailbox is the calling thread's, and the slot free; the thread that serves it
+        // does so with this section's data.
         unsafe { slot.ask_and_wait::<T, R, F>(key, closure, wait) }.ok_or_else(|| self.refusal())
     }
 
@@ -307,7 +307,7 @@ impl<T> Shared<T> {
     #[inline]
     pub(super) fn has_asked(&self) {
         // Pairs with the heavy half in `sleep_until_asked` and `die`: either they see the request,
-        // or this thread sees that nobody looks.
+        // or this thread sees that no thread looks.
         light_fence();
         if self.front.control.load(Ordering::Relaxed) & (ASLEEP | DEAD) != 0 {
             self.has_asked_slow();

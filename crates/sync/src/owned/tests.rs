@@ -1,5 +1,4 @@
-//! Sections seen from inside, so that a test knows that a thread waits, and no proprietor
-//! interferes.
+//! Sections seen from inside, so that a test knows that a thread waits and no proprietor runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -50,13 +49,13 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// How many requests are not answered.
+/// The number of unanswered requests.
 fn open_requests(shared: &Shared<Vec<u32>>) -> usize {
     let of = |mailbox: &Mailbox| (0..).take_while(|n| mailbox.ahead(*n).is_some()).count();
     shared.mailboxes().all().map(of).sum()
 }
 
-/// Panics again when it is dropped, with another of its kind.
+/// Panics when it is dropped, with another value of this type as payload.
 struct Bomb(u32);
 
 impl Drop for Bomb {
@@ -99,7 +98,7 @@ fn a_payload_that_panics_leaves_no_request_behind() {
     let shared = section(Way::Message, |builder| builder);
     let (begun, has_begun) = channel();
     let (open, gate) = channel();
-    // Kept alive, so that nobody else has its number.
+    // Kept alive, so that no other thread gets its number.
     let (end, has_ended) = channel::<()>();
     thread::scope(|scope| {
         let posted = &shared;
@@ -111,7 +110,7 @@ fn a_payload_that_panics_leaves_no_request_behind() {
         wait_until(|| open_requests(&shared) == 2);
         shared.set_way(Way::Lock);
         let shared = &shared;
-        // Under the lock, so that it serves nobody when it goes.
+        // Under the lock, so that it serves no request when it is dropped.
         scope.spawn(move || {
             shared.call(0, move |_| {
                 begun.send(()).unwrap();
@@ -143,7 +142,7 @@ fn a_handle_that_is_about_to_go_does_not_keep_the_data() {
     let shared = Arc::clone(&owned.shared);
     let other = thread::spawn(move || {
         wait_until(|| shared.front.handles.load(Ordering::Acquire) == 0);
-        // A few more, as the other is about to look.
+        // A few more, as the other thread is about to look.
         (0..100).for_each(|_| yield_now());
         drop(shared);
     });
@@ -151,7 +150,7 @@ fn a_handle_that_is_about_to_go_does_not_keep_the_data() {
     other.join().unwrap();
 }
 
-/// It cannot wait for itself; and what it was refused stays as it was.
+/// The proprietor cannot wait for itself; the handle that it gets back still works.
 #[test]
 fn the_proprietor_does_not_get_the_data() {
     let owned = Owned::builder().mode(Mode::Message).build(5).unwrap();
@@ -169,7 +168,7 @@ fn the_proprietor_does_not_get_the_data() {
     assert_eq!(last.into_inner().unwrap(), 5);
 }
 
-/// Also calls accepted before, which waited while the section was poisoned.
+/// This includes calls accepted earlier, which waited while the section was poisoned.
 #[test]
 fn who_waits_while_the_section_is_poisoned_is_refused() {
     let shared = section(Way::Lock, |builder| builder.poison(true));
@@ -195,7 +194,7 @@ fn who_waits_while_the_section_is_poisoned_is_refused() {
     });
 }
 
-/// A thread's own post is served before its call, and poisons it, whatever way the call takes.
+/// A thread's own post is served before its call, and poisons the section for it in every way.
 #[test]
 fn an_earlier_post_that_panics_poisons_the_call_that_serves_it() {
     for way in [Way::Lock, Way::Combine] {
@@ -206,7 +205,8 @@ fn an_earlier_post_that_panics_poisons_the_call_that_serves_it() {
     }
 }
 
-/// However the proprietor waits, and however many began to wait before the way became its own.
+/// This holds however the proprietor waits, and however many callers wait when the way changes to
+/// message.
 #[test]
 fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
     for waiters in [1, 2] {
@@ -214,14 +214,14 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
             builder.wait(Wait::spin()).proprietor_wait(Wait::spin())
         });
         let (place, inside) = places(&shared);
-        // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+        // SAFETY: both live in this frame as long as the guard; this thread is not inside.
         let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
         thread::scope(|scope| {
             for value in 0..waiters {
                 let shared = &shared;
                 scope.spawn(move || push(shared, value).unwrap());
             }
-            // All of them: a later caller asks by message, and here nobody serves.
+            // All of them: a later caller asks by message, and no thread serves here.
             wait_until(|| shared.waiting() == waiters);
             shared.set_way(Way::Message);
             assert_eq!(proprietor::attend(&shared, &held, 0), Pause::Wanted);
@@ -233,12 +233,12 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
     }
 }
 
-/// It has no part when callers wait for each other, and sleeps.
+/// The proprietor has no part when callers wait for each other, and sleeps.
 #[test]
 fn the_proprietor_keeps_out_of_other_ways() {
     let shared = section(Way::Lock, |builder| builder);
     let (place, inside) = places(&shared);
-    // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+    // SAFETY: both live in this frame as long as the guard; this thread is not inside.
     let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
     thread::scope(|scope| {
         scope.spawn(|| push(&shared, 1).unwrap());
@@ -248,12 +248,12 @@ fn the_proprietor_keeps_out_of_other_ways() {
     });
 }
 
-/// It does not count as a caller that had to wait, nor as a waiter to leave the lock to.
+/// The proprietor counts neither as a caller that had to wait nor as a waiter to leave the lock to.
 #[test]
 fn the_proprietor_does_not_wait_for_itself() {
     let shared = section(Way::Message, |builder| builder.lock(LockKind::Ticket));
     let (place, inside) = places(&shared);
-    // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+    // SAFETY: both live in this frame as long as the guard; this thread is not inside.
     let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
     thread::scope(|scope| {
         scope.spawn(|| proprietor::serve(&shared));
@@ -267,7 +267,7 @@ fn the_proprietor_does_not_wait_for_itself() {
     assert_eq!((statistics.contended, statistics.callers), (0, 0));
 }
 
-/// Another section may lie where the one was that a thread served, and is then served by anybody.
+/// Another section may lie at the address of one that a thread served; any thread may serve it.
 #[test]
 fn who_was_a_proprietor_is_none_any_more() {
     let shared = section(Way::Message, |builder| builder);
@@ -280,7 +280,7 @@ fn who_was_a_proprietor_is_none_any_more() {
     assert!(!serves);
 }
 
-/// Also of a thread that is ending, whose number is another's by then.
+/// This includes a thread that is ending, whose number belongs to another thread by then.
 #[test]
 fn a_thread_s_last_calls_come_after_its_posts() {
     /// Calls as it is dropped, and reports whether the thread had a number then.
@@ -303,7 +303,7 @@ fn a_thread_s_last_calls_come_after_its_posts() {
     let (send, told) = channel();
     let (early, late) = (sections[0].clone(), sections[1].clone());
     thread::spawn(move || {
-        // One of them goes before the number and one after it, whatever the order is.
+        // One is dropped before the number and one after it, whatever the order is.
         EARLY.with(|it| it.set(Last(early.clone(), send.clone())).is_ok());
         for shared in [&early, &late] {
             post(shared, 1);

@@ -10,8 +10,8 @@ use crate::affinity::Pinned;
 use crate::policy::Policy;
 use crate::refused::{Reason, Refused};
 
-/// An imagined machine. Threads "pinned" by it run wherever the real system lets them, so what is
-/// measured on it means nothing; that it is measured, refused or cut short does.
+/// An imagined machine. Threads "pinned" by it run wherever the real system lets them, so
+/// measurements on it mean nothing; that they are made, refused or cut short does.
 #[derive(Debug, Default)]
 pub struct Fake {
     files: BTreeMap<String, String>,
@@ -22,7 +22,7 @@ pub struct Fake {
     may_pin: bool,
     pins: Mutex<Vec<usize>>,
     placements: Mutex<Vec<Policy>>,
-    /// What each look at the clock takes, and what it shows. Zero: the real clock.
+    /// Time that each look at the clock takes, and what it shows. Zero: the real clock.
     look_ns: u64,
     now_ns: AtomicU64,
 }
@@ -83,7 +83,7 @@ impl Fake {
         self
     }
 
-    /// Takes a core offline after so many pins to it.
+    /// Takes a core offline after a number of pins to it.
     pub fn offline_after(self, core: usize, pins: u32) -> Fake {
         self.pins_left
             .lock()
@@ -92,8 +92,8 @@ impl Fake {
         self
     }
 
-    /// Lets each look at the clock take so many nanoseconds, and nothing else any time: a machine
-    /// as slow as one likes, the same in every run.
+    /// Lets each look at the clock take this many nanoseconds, and everything else no time: a
+    /// machine as slow as wanted, the same in every run.
     pub fn with_slow_clock(mut self, look_ns: u64) -> Fake {
         self.look_ns = look_ns;
         self
@@ -184,7 +184,7 @@ impl System for Fake {
 
     fn now_ns(&self) -> u64 {
         if self.look_ns == 0 {
-            return crate::clock::monotonic_ns();
+            return crate::time::monotonic_ns();
         }
         // Relaxed: the number says nothing about other memory.
         self.now_ns.fetch_add(self.look_ns, Ordering::Relaxed) + self.look_ns

@@ -63,7 +63,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Registers them with the kernel. They live until after the ring is closed, or for ever: see
+    /// Registers them with the kernel. They live until after the ring is closed, or forever: see
     /// [`Buffers::leak`].
     pub(super) fn register(&self, ring: &IoUring) -> io::Result<()> {
         // SAFETY: the entries are zeroed pages of the length said, and stay as long as was said
@@ -127,13 +127,13 @@ impl Buffers {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// Leaks the memory, as the kernel may write there for ever.
+    /// Leaks the memory, as the kernel may write there forever.
     pub(super) fn leak(&mut self) {
         self.entries = ptr::null_mut();
     }
 }
 
-/// Zeroed bytes whose pages nobody has touched. A vector would panic or end the process without
+/// Zeroed bytes whose pages no thread has touched. A vector would panic or end the process without
 /// memory.
 fn zeroed(bytes: usize) -> io::Result<Box<[u8]>> {
     let layout = Layout::array::<u8>(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;

@@ -87,7 +87,7 @@ impl Polls {
     }
 
     /// Returns at most `most` reports. Without any, waits until there are or the time has passed,
-    /// for ever without a time.
+    /// forever without a time.
     ///
     /// # Errors
     /// Those of the kernel, but not the end of the time nor a signal. With [`Waiters::One`] also

@@ -3,12 +3,12 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Nothing where the kernel has none: that is said elsewhere.
+/// None where the kernel has no io_uring, which other tests report.
 fn ring() -> Option<Uring> {
     Uring::new(8, 8, 64).ok()
 }
 
-/// A send that goes ends no wait.
+/// A successful send ends no wait.
 fn look_now(ring: &mut Uring, mut each: impl FnMut(Done<'_>)) {
     ring.wait(Some(Duration::ZERO), |_, done| each(done))
         .unwrap();
@@ -30,7 +30,7 @@ fn one_receive_tells_all_that_comes() {
     let Some(mut ring) = ring() else { return };
     let (near, mut far) = UnixStream::pair().unwrap();
     ring.requests().receive(near.as_fd(), 5);
-    // More than all buffers together, so they are given back.
+    // More than all buffers together, so that they must be returned.
     for round in 0..40u8 {
         far.write_all(&[round; 50]).unwrap();
         look(&mut ring, |_, done| match done {
@@ -155,7 +155,7 @@ fn rings_are_made_here_and_used_there_and_grow() {
                 });
             }
         }
-        // With 32 buffers of 64 it does not go at once, with all of them it does.
+        // With 32 of the 64 buffers it is not sent at once, with all of them it is.
         assert!(fewer <= 1, "{fewer}");
     })
     .join()
@@ -284,7 +284,7 @@ fn several_threads_wait_by_turns() {
     .unwrap();
 }
 
-/// A ring that ends elsewhere does not interrupt the thread that prepared it.
+/// A ring dropped on another thread does not interrupt the thread that prepared it.
 #[test]
 fn the_end_of_a_ring_interrupts_nobody() {
     if is_there().is_err() {
@@ -309,7 +309,7 @@ fn the_end_of_a_ring_interrupts_nobody() {
 #[test]
 fn more_memory_than_there_are_addresses_is_refused() {
     if ring().is_some() {
-        // More than a number says; than an object may have; than any machine gives.
+        // More than an integer holds, than an object may have, and than any machine grants.
         for bytes in [usize::MAX / 2, 1 << 48, 1 << 47] {
             assert!(Prepared::new(8, 1 << 15, bytes).is_err(), "{bytes}");
         }

@@ -17,7 +17,7 @@ struct Memcached {
 }
 
 impl Memcached {
-    /// None where it is not installed.
+    /// None where memcached is not installed.
     fn start() -> Option<Memcached> {
         let name = format!(
             "cachet-beside-{}-{:?}",
@@ -52,7 +52,7 @@ impl Memcached {
         let mut reader = stream.try_clone().expect("a descriptor more");
         let read = std::thread::spawn(move || {
             let mut answers = Vec::new();
-            // An error is an end, too: it may close what is not read.
+            // An error is an end, too: memcached may close with input unread.
             let _ = reader.read_to_end(&mut answers);
             answers
         });
@@ -74,7 +74,7 @@ impl Drop for Memcached {
     }
 }
 
-/// Random numbers that can be had again.
+/// Reproducible random numbers.
 struct Random(u64);
 
 impl Random {
@@ -94,9 +94,9 @@ impl Random {
     }
 }
 
-/// What a session may do. Who counts does so with keys of its own, and does not ask for values or
-/// for what is noted at them: when a number changes, memcached sometimes stores it anew and forgets
-/// that, as its threads have it.
+/// What a session may do. A counting session uses keys of its own and asks neither for values nor
+/// for their metadata: when a number changes, memcached sometimes stores it anew and loses the
+/// metadata, depending on its threads.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     Counts,
@@ -113,7 +113,7 @@ fn key(random: &mut Random, sort: Sort) -> String {
     }
 }
 
-/// Not too long: where a key of many is, memcached loses the answers to what was sent before.
+/// Not too long: if one key of many is too long, memcached loses the earlier answers.
 fn short_key(random: &mut Random, sort: Sort) -> String {
     loop {
         let key = key(random, sort);
@@ -146,8 +146,8 @@ fn number(random: &mut Random) -> String {
     }
 }
 
-/// By how much numbers are changed. They do not become shorter: in memcached it depends on what
-/// threads are doing besides whether that leaves spaces. `examples` has what does.
+/// The amounts by which numbers change. They do not become shorter: in memcached it depends on its
+/// threads whether a shorter number leaves spaces. `examples` covers that.
 fn step(random: &mut Random) -> String {
     match random.below(8) {
         0 => random
@@ -192,7 +192,7 @@ fn noreply(random: &mut Random) -> &'static str {
     random.of(&["", "", "", "", "", "", " noreply", " x", " noreply x", " 0"])
 }
 
-/// The value with its end, most times as announced.
+/// The value with its end, mostly of the announced length.
 fn append_value(random: &mut Random, sent: &mut Vec<u8>, value: &[u8]) {
     sent.extend_from_slice(value);
     match random.below(30) {
@@ -288,7 +288,7 @@ fn meta(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
         "md" if sort == Sort::Counts => b"bCkOqT",
         "ms" => b"bcCFIkOqTMM",
         "md" => b"bCIkOqT",
-        // Without T, which memcached loses when the number becomes longer.
+        // Without T, which memcached loses when the number grows longer.
         "ma" => b"bCNJDqtcvkO",
         _ => b"b",
     };
@@ -381,7 +381,7 @@ fn pieces<'a>(random: &mut Random, sent: &'a [u8]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// Are two words the same, but for how much time has passed and for how much memory an item needs?
+/// Whether two words are the same apart from elapsed time and the memory of an item.
 fn is_same(theirs: &[u8], ours: &[u8]) -> bool {
     if theirs == ours {
         return true;
@@ -400,7 +400,7 @@ fn is_same(theirs: &[u8], ours: &[u8]) -> bool {
     })
 }
 
-/// The first place where they are not the same.
+/// The first place where they differ.
 fn difference(theirs: &[u8], ours: &[u8]) -> Option<(usize, usize)> {
     let words = |bytes: &[u8]| -> Vec<(usize, usize)> {
         let mut words = Vec::new();
@@ -451,7 +451,7 @@ fn random_sessions_are_answered_as_memcached_answers_them() {
             continue;
         };
         if end == End::Amid && a + 1 >= expected.len() {
-            // memcached does not send what waits when the end comes amid a value.
+            // memcached drops pending answers when the connection ends in the middle of a value.
             continue;
         }
         let around = |bytes: &[u8], at: usize| {

@@ -5,7 +5,7 @@ use crate::protocol::statistics::About;
 use crate::store::Settings;
 
 impl Bench {
-    /// What one call says to this much; and how far it came.
+    /// Serves `input` in one call: the bytes consumed, what comes next, and the answer.
     fn serve(&mut self, session: &mut Session, input: &[u8]) -> (usize, Then, String) {
         let mut out = Vec::new();
         let use_of = (&self.store, &mut self.worker, &self.about as &dyn About);
@@ -15,8 +15,9 @@ impl Bench {
     }
 }
 
-/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in
-/// what it does not find where the bytes are exchanged meanwhile, which nobody does.
+/// Otherwise each byte of a line of 4 MiB costs a search of 4 MiB. The test exchanges bytes that
+/// were searched, which no client can do: that they are not found shows that there was no second
+/// search.
 #[test]
 fn what_was_looked_through_for_an_end_of_line_is_not_looked_through_again() {
     let (mut bench, mut session) = (Bench::new(), Session::new());
@@ -31,7 +32,7 @@ fn what_was_looked_through_for_an_end_of_line_is_not_looked_through_again() {
     input.extend_from_slice(b"\r\nmn\r\nget");
     let (consumed, then, text) = bench.serve(&mut session, &input);
     assert_eq!((then, text.as_str()), (Then::More, "END\r\nMN\r\n"));
-    // The next line begins anew.
+    // The search begins anew with the next line.
     let mut rest = input.split_off(consumed);
     assert_eq!(rest, b"get");
     rest.extend_from_slice(b" k\r\n");
@@ -72,7 +73,7 @@ fn keys_that_are_not_there_end_a_turn_too() {
             }
         }
         if long {
-            // It costs the whole command its answer, so it is looked for before anything is sent.
+            // It fails the whole command, so it is looked for before anything is sent.
             assert_eq!(all, "CLIENT_ERROR bad command line format\r\nMN\r\n");
             continue;
         }
@@ -82,7 +83,7 @@ fn keys_that_are_not_there_end_a_turn_too() {
     }
 }
 
-/// Nothing evicts an incomplete value, so clients that announce values without sending them must
+/// Incomplete values are not evicted, so clients that announce values without sending them must
 /// not get all of the memory.
 #[test]
 fn values_that_never_come_leave_room_for_those_that_do() {
@@ -108,24 +109,24 @@ fn values_that_never_come_leave_room_for_those_that_do() {
         half += 1;
         sessions.push(session);
     }
-    // One whose value is there is stored, and what it replaces goes.
+    // A value that is complete is stored, and the one that it replaces is freed.
     for number in 0..100 {
         let sent = format!("set k{number} 0 0 4\r\nhere\r\n");
         assert_eq!(bench.says(&sent), "STORED\r\n");
     }
     let large = format!("set large 0 0 900000\r\n{}\r\n", "v".repeat(900_000));
     assert_eq!(bench.says(&large), "STORED\r\n");
-    // What could not be replaced is gone, as where there is no memory.
+    // A value that could not be replaced is gone, as when memory is short.
     let mut session = Session::new();
     assert_eq!(
         bench.serve(&mut session, b"set old 0 0 1000000\r\nx").2,
         refused
     );
     assert_eq!(bench.says("get old\r\n"), "END\r\n");
-    // The rest of what was refused is passed over.
+    // The rest of the refused value is skipped.
     let rest = [&b"x".repeat(999_999)[..], b"\r\nmn\r\n"].concat();
     assert_eq!(bench.serve(&mut session, &rest).2, "MN\r\n");
-    // Who had a share comes to an end, and who goes gives it back.
+    // A session that had a share finishes, and one that goes gives its share back.
     assert_eq!(
         bench.serve(&mut sessions[0], &rest).2,
         "HD\r\nMN\r\n",

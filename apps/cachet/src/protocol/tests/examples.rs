@@ -1,4 +1,4 @@
-//! Examples.
+//! Example dialogues with their exact answers.
 
 use super::{Bench, End};
 use crate::store::Settings;
@@ -114,7 +114,7 @@ fn a_large_value_comes_in_pieces_and_goes_as_one() {
     expected.extend_from_slice(&value);
     expected.extend_from_slice(b"\r\nEND\r\n");
     assert_eq!(bench.talk(sent.chunks(4099)), (expected, End::Open));
-    // Who goes amid a value leaves nothing behind.
+    // A client that goes in the middle of a value leaves nothing behind.
     assert_eq!(bench.talk([&sent[..1000]]), (Vec::new(), End::Amid));
     bench.store.free_kept(&mut bench.worker);
     assert_eq!(bench.store.holdings().items, [1, 0, 0]);
@@ -173,7 +173,7 @@ fn the_sections_of_statistics_end() {
     assert!(dump.starts_with("key=a exp=-1 la="), "{dump}");
 }
 
-/// A value of so many bytes under a key, as it is sent; and as it is answered.
+/// A value of so many bytes under a key, as a request and as an answer.
 fn stored(key: &str, bytes: usize) -> (String, String) {
     let value = "v".repeat(bytes);
     (
@@ -205,7 +205,7 @@ fn a_command_for_many_keys_answers_no_more_at_once_than_may_wait_and_one_more() 
     }
     assert!(bench.most > 1 << 20, "nothing was much");
     assert!(bench.most < (1 << 20) + one.len() + 10, "{}", bench.most);
-    // Numbers and counts are told as ever.
+    // Numbers and counts are answered as always.
     let with_cas = bench.says(&format!("gets{keys}\r\n"));
     assert_eq!(with_cas.matches("VALUE k 0 300000 ").count(), count);
     assert!(bench.says("stats\r\n").contains("STAT get_hits 550\r\n"));
@@ -238,7 +238,7 @@ fn lists_of_items_are_made_piece_by_piece() {
     let key = |line: &&str| line.split(' ').next().map(str::to_owned);
     let keys: std::collections::HashSet<_> = lines.iter().map(key).collect();
     assert_eq!((lines.len(), keys.len()), (count, count));
-    // Some four thousand at once.
+    // About four thousand at once.
     assert!(bench.most < 400_000, "{} bytes at once", bench.most);
     let listed = |answer: String| answer.matches("ITEM key").count();
     assert_eq!(listed(bench.says("stats cachedump 1 10\r\n")), 10);
@@ -282,7 +282,7 @@ fn a_limit_in_bytes_is_refused() {
     ]);
 }
 
-/// As memcached 1.6.18 with `-M`.
+/// The same answers as memcached 1.6.18 with `-M`.
 #[test]
 fn where_there_is_no_memory_each_command_says_so_in_its_own_words() {
     let mut bench = Bench::with(Settings {
@@ -317,8 +317,7 @@ fn where_there_is_no_memory_each_command_says_so_in_its_own_words() {
     }
 }
 
-/// A client that chooses a key with an end of line must not choose what others take for the next
-/// answer.
+/// A key with a line end must not let one client forge the answer that another reads next.
 #[test]
 fn a_key_that_is_no_text_is_never_told_as_text() {
     // "a\r\nX b", "q\r\nX b", "q\r\nX c", "r\r\nX c".

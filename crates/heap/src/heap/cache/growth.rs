@@ -40,7 +40,7 @@ impl Heap {
     pub(crate) fn make_cache(&self, class: Class) -> bool {
         let cache = self.caches.of(Kind::pure(class));
         // Where every operation is checked, no cache has room.
-        if cache.limit.get() != 0 || harden::looks() {
+        if cache.limit.get() != 0 || harden::is_checking() {
             return false;
         }
         let Some((array, limit)) = self.caches.first(class) else {
@@ -124,7 +124,7 @@ impl Heap {
     }
 
     /// Grows a cache that ran empty again, to hold as many blocks as are cut at once.
-    pub(crate) fn expect_more(&self, class: Class) {
+    pub(crate) fn grow_if_small(&self, class: Class) {
         let limit = self.caches.of(Kind::pure(class)).limit.get();
         if limit != 0 && limit < filled_at_once(class.level()) - 1 {
             self.grow_cache(class);
@@ -133,7 +133,7 @@ impl Heap {
 
     /// Takes back a block whose cache is full: the cache grows, or the block is deferred.
     #[inline(never)]
-    pub(crate) fn relieve(&self, class: Class, block: usize) -> Checked {
+    pub(crate) fn take_back_full(&self, class: Class, block: usize) -> Checked {
         let cache = self.caches.of(Kind::pure(class));
         if (self.make_cache(class) || self.grow_cache(class)) && cache.push(block) {
             return Ok(());

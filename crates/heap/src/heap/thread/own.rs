@@ -6,28 +6,6 @@ use core::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use crate::heap::state::Heap;
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-core::arch::global_asm!(
-    ".pushsection .tbss.hearth_thread_heap, \"awT\", @nobits",
-    ".hidden hearth_thread_heap",
-    ".globl hearth_thread_heap",
-    ".type hearth_thread_heap, @object",
-    ".size hearth_thread_heap, 8",
-    ".p2align 3",
-    "hearth_thread_heap:",
-    ".zero 8",
-    ".hidden hearth_only_heap",
-    ".globl hearth_only_heap",
-    "hearth_only_heap:",
-    ".zero 8",
-    ".hidden hearth_no_cpu",
-    ".globl hearth_no_cpu",
-    "hearth_no_cpu:",
-    ".zero 8",
-    ".popsection",
-);
-
-#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
 core::arch::global_asm!(
     ".pushsection .tbss.hearth_thread_heap, \"awT\", %nobits",
     ".hidden hearth_thread_heap",
@@ -132,7 +110,7 @@ pub(crate) fn set_heap(heap: *const Heap) {
     }
 }
 
-/// Whether threads must notice that they have moved.
+/// Whether threads must notice that they have moved; the machine decides it for all of them.
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// The offset of the CPU's number from the thread's base: in the C library's area for restartable

@@ -1,4 +1,4 @@
-//! This process, read as if it were another; and the same damaged.
+//! Reads this process as if it were another, intact and damaged.
 
 use core::cell::Cell;
 use std::boxed::Box;
@@ -9,10 +9,10 @@ use std::vec::Vec;
 use super::*;
 use crate::PrivateHeap;
 
-/// This process's memory, of which `damage` is changed: each read byte whose turn it is.
+/// This process's memory, of which some read bytes are damaged.
 struct Here {
     damage: Cell<u64>,
-    /// One byte in so many; 0 for none.
+    /// Damages one byte in this many; 0 for none.
     every: u64,
     file: std::fs::File,
 }
@@ -54,7 +54,7 @@ impl Memory for Here {
     }
 }
 
-/// Where directories are in this process, by the kernel's list of its mappings.
+/// The directories of this process, by the kernel's list of its mappings.
 fn directories() -> Vec<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("it can be read");
     let here = Here::new(0, 0);
@@ -148,7 +148,7 @@ fn damage_does_no_harm() {
     let mut followed = 0;
     for seed in 1..40u64 {
         let every = [30, 300, 3000][seed as usize % 3];
-        // The directory is believed when it is sound; all that it leads to is damaged.
+        // A sound directory is believed; all that it leads to is damaged.
         let Ok(mut watched) = Watched::at(Here::new(seed * 0x9e37_79b9, 2000), place) else {
             continue;
         };

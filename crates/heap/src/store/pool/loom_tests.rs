@@ -1,19 +1,19 @@
-//! Pools over four arenas, of one node, whose hints are in words of two. Each chunk's content is a
-//! cell that the model checker watches: two who have one chunk fail, and so does a chunk that is
-//! given without what its last holder did. At the end all is given back; then every chunk must be
-//! free, and every room hinted on all levels and found.
+//! Pools over four arenas of one node, with hints in words of two. Each chunk's content is a cell
+//! that the model watches: two holders of one chunk fail, and so does a holder that does not see
+//! what the last one did. At the end all is given back; then every chunk must be free, and all room
+//! hinted on all levels and found.
 //!
-//! Faults that were planted by hand, and found: hints that are told before chunks are given; chunks
-//! that are given without release; those that are noted as used after they are given; a take that
-//! does not look whether it was first; the helper's that takes nothing, or does not tell the hints
-//! afterwards; arenas that are kept when not all could be claimed; an arena that is taken for
-//! another thread's because one is opening arenas, which is how it was; one that is said to be open
-//! before it is skipped. Not found, within a minute each: a take that does not acquire, as the
-//! looks after it may; and `used` changed by the helper after it has given back.
+//! Planted faults that it found: hints corrected before chunks are given; chunks given without
+//! release; chunks recorded as used after they are given; a take that does not check that it was
+//! first; a helper that takes no chunks, or does not correct the hints afterwards; arenas kept when
+//! not all could be claimed; an arena taken for another thread's because one is opening arenas, as
+//! it once was; one announced as open before it is skipped. Not found, within a minute each: a take
+//! that does not acquire, as the loads after it may; and `used` changed by the helper after it has
+//! given back.
 //!
-//! What it cannot see: three threads at once, which take too long, but [`crate::store::hints`] has
-//! them; sizes between one chunk and an arena, words of 64, several nodes, and what the system
-//! does.
+//! It cannot see three threads at once, which take too long, but the model of
+//! [`crate::store::hints`] has them; sizes between one chunk and an arena, words of 64, several
+//! nodes, and the system's part.
 
 use std::vec::Vec;
 
@@ -25,11 +25,11 @@ use loom::thread;
 
 use super::*;
 
-/// Two low words of two, under one word of the middle.
+/// Two low words of two, under one middle word.
 const ARENAS: usize = 4;
-/// Chunks of an arena that have content. Models take no others but in whole arenas.
+/// Chunks of an arena with content. Models take others only with whole arenas.
 const WATCHED: usize = 4;
-/// Chunks 0 and 1. Others are somebody's for as long as a model runs.
+/// Chunks 0 and 1. Others are in use for as long as a model runs.
 const TWO: u64 = 3;
 const ALL: u64 = u64::MAX;
 
@@ -39,12 +39,12 @@ struct Ground {
     middle: [[AtomicU64; ARENAS >> 2]; ROOMS],
     /// Zero where nobody has written since the system gave the memory.
     contents: [[UnsafeCell<u64>; WATCHED]; ARENAS],
-    /// Arenas are mapped as they are opened; and those that are, a bit each.
+    /// Arenas are mapped as they are opened; and those that are, one bit each.
     is_sparse: bool,
     mapped: AtomicU32,
-    /// Those that the program has mapped.
+    /// Arenas that the program has mapped.
     strangers: u32,
-    /// A thread that opens arenas lets the other one go on with that.
+    /// Whether a thread that opens arenas lets the other one finish.
     is_patient: bool,
 }
 
@@ -84,7 +84,7 @@ impl Arenas for Ground {
     }
 
     fn open_sparse(&self, arena: usize) -> Opened {
-        // The kernel's: no order that anybody may rely on.
+        // The kernel's: an order that nobody may rely on.
         if self.mapped.fetch_or(1 << arena, Ordering::Relaxed) >> arena & 1 != 0 {
             return Opened::Already;
         }
@@ -104,7 +104,7 @@ impl Arenas for Ground {
 }
 
 impl Ground {
-    /// For who has the chunks. The sum of what was there.
+    /// Replaces contents, for the holder of the chunks. Returns the previous sum.
     fn replace(&self, chunk: usize, count: usize, content: u64) -> u64 {
         let mut before = 0;
         for chunk in chunk..chunk + count {
@@ -118,25 +118,25 @@ impl Ground {
     }
 }
 
-/// Arenas are mapped as they are opened.
+/// Arenas that are mapped as they are opened.
 #[derive(Clone, Copy, Default)]
 struct Sparse {
     strangers: u32,
     is_patient: bool,
 }
 
-/// What a thread does.
+/// A thread's action.
 #[derive(Clone, Copy)]
 enum Act {
     Take,
-    /// The same where there is enough.
+    /// The same, where there is enough.
     MustTake,
     TakeArenas(usize),
-    /// Has the chunk taken last be two.
+    /// Extends the chunk taken last to two.
     Extend,
-    /// Gives what was taken last.
+    /// Gives back what was taken last.
     Give,
-    /// The helper's.
+    /// Forgets idle chunks, as the helper does.
     Forget,
 }
 
@@ -146,7 +146,8 @@ struct World {
 }
 
 impl World {
-    /// `free` words of the arenas that have been begun. All of their free chunks have been used.
+    /// `free` has the words of the arenas that have been begun. All of their free chunks have been
+    /// used.
     fn new(free: &[u64], sparse: Option<Sparse>) -> World {
         let is_sparse = sparse.is_some();
         let Sparse {
@@ -191,7 +192,7 @@ impl World {
         world
     }
 
-    /// Chunks that were taken are this thread's, and zero if it is said so.
+    /// Adds taken chunks to this thread's; they must be zero if that was promised.
     fn add(&self, taken: Option<Taken>, count: usize, own: &mut Vec<(usize, usize)>) {
         let Some(taken) = taken else { return };
         if self.ground.is_sparse {
@@ -246,14 +247,14 @@ impl World {
         }
     }
 
-    /// Nobody is at work, and everything has been given back.
+    /// Checks the pools when nobody is at work and everything has been given back.
     fn check(&self, free: &[u64]) {
         let (ground, pools) = (&self.ground, &self.pools);
         let all = pools.in_use(ground, 0);
         for arena in all.clone() {
             let word = ground.word(arena);
             let expected = free.get(arena).copied().unwrap_or(ALL);
-            // One that another thread was opening is skipped by who does not wait.
+            // An arena that another thread was opening is skipped by a thread that does not wait.
             let may_be_skipped = !ground.is_patient || ground.strangers >> arena & 1 != 0;
             let is_skipped =
                 ground.is_sparse && may_be_skipped && arena >= free.len() && look(&word[0]) == 0;
@@ -271,7 +272,7 @@ impl World {
         }
         for room in 0..ROOMS {
             let lowest = all.clone().find(|at| has_room(ground.word(*at), room));
-            // A hint may be late; who is led to an arena without room makes it true.
+            // A hint may be stale; whoever finds no room there corrects it.
             let mut found = pools.hinted(ground, 0, room);
             while let Some(arena) = found.filter(|found| Some(*found) != lowest) {
                 pools.hint_all(ground, 0, arena);
@@ -282,7 +283,7 @@ impl World {
     }
 }
 
-/// All interleavings with so many preemptions; `LOOM_MAX_PREEMPTIONS` says otherwise.
+/// Checks all interleavings with this many preemptions, unless `LOOM_MAX_PREEMPTIONS` is set.
 fn model<const N: usize>(preemptions: usize, free: &'static [u64], acts: [&'static [Act]; N]) {
     model_of(preemptions, free, None, acts);
 }
@@ -340,8 +341,8 @@ fn loom_two_begin_arenas() {
     model(2, &[0], [&[Take], &[TakeArenas(2)]]);
 }
 
-/// Nobody is refused: what another has mapped is no mapping of the program's. And what the program
-/// has mapped is nobody's, whoever else looks there.
+/// Nobody is refused: another thread's mapping is not mistaken for the program's. And nobody gets
+/// what the program has mapped, whoever else looks there.
 #[test]
 fn loom_two_open_arenas_of_a_sparse_space() {
     let with = |strangers| {
@@ -356,7 +357,7 @@ fn loom_two_open_arenas_of_a_sparse_space() {
     model_of(2, &[0], with(0b100), [&[MustTake], &[TakeArenas(2)]]);
 }
 
-/// Who does not wait for another thread, as that is slow, loses it arenas; but none is had by two.
+/// A thread that does not wait for a slow one loses it arenas; but no arena has two holders.
 #[test]
 fn loom_two_open_arenas_of_a_sparse_space_and_do_not_wait() {
     let with = |strangers| {

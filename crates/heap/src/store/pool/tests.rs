@@ -1,4 +1,4 @@
-//! Random takes and gives beside an oracle, and hints that are true whenever nobody is at work.
+//! Random takes and gives beside an oracle, with hints that are true whenever nobody is at work.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -63,7 +63,7 @@ impl Oracle {
         Some((chunk, count))
     }
 
-    /// Free words are what was not taken, and hints say what free words say.
+    /// Free words match what was not taken, and hints match free words.
     fn check(&self) {
         for arena in self.pools.arenas_in_use(&self.space) {
             let word = self.space.word(arena);
@@ -86,7 +86,7 @@ impl Oracle {
 
     fn step(&mut self, random: &mut Random, nodes: usize, most: usize) {
         let node = random.below(nodes);
-        // Of this node and no other: which one is asked next, the machine says.
+        // Only this node: the machine decides which one comes next.
         let from = From {
             node,
             is_last_resort: true,
@@ -116,7 +116,7 @@ impl Oracle {
             }
             6 => {
                 if let Some((chunk, has)) = self.remove(random) {
-                    // A block grows where it is, if what follows is free.
+                    // A block grows in place if what follows is free.
                     let wanted = has + random.below(8) + 1;
                     let is_free = wanted + (chunk & 63) <= 64
                         && (chunk..chunk + wanted).all(|chunk| !self.chunks.contains(&chunk));
@@ -196,7 +196,7 @@ fn whole_arenas_of_a_small_space_are_used_again() {
     }
 }
 
-/// Is there memory behind what keeps account of a chunk's regions?
+/// Whether the metadata of a chunk's regions has memory.
 fn has_account(space: &Space, chunk: usize) -> bool {
     let region = RegionId::at(PAGE_LEVEL, chunk << CHUNK_SHIFT);
     let page = (&raw const *space.words_of(region)).addr() & !(PAGE - 1);
@@ -229,12 +229,12 @@ fn account_of_chunks_is_looked_ahead_for() {
     assert!(!in_arena(0));
     assert_eq!(pools.look_ahead(&space, 0, 0), 2, "and the next one");
     assert!(in_arena(0) && in_arena(1));
-    // A large block needs none, nor does what comes after.
+    // A large block needs none, nor does the arena after it.
     let large = pools.take_arenas_of(&space, from, 2);
     assert_eq!(large.expect("there is room").chunk >> CHUNKS_SHIFT, 1);
     assert_eq!(pools.look_ahead(&space, 0, 2), 3);
     assert!(!in_arena(2) && !in_arena(3));
-    // Until heaps have some of that, too.
+    // Until heaps have some of that arena, too.
     take(63);
     assert_eq!(pools.look_ahead(&space, 0, 3), 4);
     assert!(!in_arena(2) && in_arena(3));
@@ -325,8 +325,7 @@ impl Arenas for Occupied {
     }
 }
 
-/// Whether or not a thread, of which a fork may have left nothing but its count, is opening arenas
-/// meanwhile.
+/// Whether or not a thread is opening arenas meanwhile; a fork may have left only its count.
 #[test]
 fn what_the_program_has_mapped_is_no_arena() {
     for others in [0, 1] {

@@ -1,9 +1,9 @@
 //! A thread asks for the class of its block while the owner of the region cuts blocks beside it,
 //! takes them back and cuts others.
 //!
-//! What loom cannot see: that the owner's other ways to change the words, in `regions.rs`,
-//! `deferred.rs` and `remote.rs`, leave the granules of live blocks alone; the walk of
-//! `heap/checks.rs` asks for each block's class after them.
+//! Loom cannot see that the owner's other ways to change the words, in `regions.rs`, `deferred.rs`
+//! and `marks.rs`, leave the granules of live blocks alone; the walk of `checks.rs` asks for each
+//! block's class after them.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -38,7 +38,7 @@ impl Kib {
         self.region.cut(0, 1 << first, granules, |_| &self.kind);
     }
 
-    /// As `Heap::restore` does.
+    /// Frees as `Heap::restore` does.
     fn restore(&self, first: u32, granules: u32) {
         let (free, starts) = (self.region.free.get(), self.region.starts.get());
         self.region.free.set(free | words::ones(granules) << first);
@@ -53,7 +53,7 @@ impl Kib {
     }
 }
 
-/// A block of three granules at 4, asked for while what the owner does goes on behind it.
+/// Asks for a block of three granules at 4, while the owner works behind it.
 fn asked_while(owner: impl Fn(&Kib) + Send + Sync + Copy + 'static) {
     loom::model(move || {
         let kib = Arc::new(Kib::new());
@@ -89,17 +89,17 @@ fn loom_a_class_stays_while_neighbours_on_both_sides_change() {
     });
 }
 
-/// A block that was cut before, is taken back and lies across where the ends of others were.
+/// An older block is taken back, and lies across the ends of others.
 #[test]
 fn loom_ends_of_blocks_that_have_gone_are_not_seen() {
     loom::model(|| {
         let kib = Arc::new(Kib::new());
-        // Two blocks of different sizes: their ends are told.
+        // Two blocks of different sizes: their ends are written.
         kib.cut(0, 1);
         kib.cut(1, 2);
         kib.restore(0, 1);
         kib.restore(1, 2);
-        // The only one: the kind tells its class, and the ends inside of it are old.
+        // A single block: the kind gives its class, and the ends inside of it are stale.
         kib.cut(0, 4);
         let owner = {
             let kib = kib.clone();
@@ -114,8 +114,8 @@ fn loom_ends_of_blocks_that_have_gone_are_not_seen() {
     });
 }
 
-/// What was done before: the first start or free granule behind the block, from looks at starts,
-/// free granules and starts again. The owner changes both words between them.
+/// The algorithm of before, which fails: the first start or free granule behind the block, from
+/// loads of starts, free granules and starts again. The owner changes both words between them.
 #[test]
 #[should_panic(expected = "the block seems longer")]
 fn loom_two_words_tell_too_much() {

@@ -122,8 +122,8 @@ impl Search<'_> {
             return None;
         }
         let (answer, serving_ns) = self.answer(flow.to, connection.to, awaited.channel)?;
-        // Where others might answer too, or ask, nobody waits for this one. A channel that comes
-        // with the request is meant for the answer alone.
+        // Where others might answer too, or ask, no component waits for this one. A channel that
+        // comes with the request is meant for the answer alone.
         let is_only = self.peers.of(awaited.channel) == Some(flow.to);
         if !is_only && !self.graph.connections[answer].is_temporary {
             return None;

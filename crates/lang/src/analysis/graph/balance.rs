@@ -49,7 +49,7 @@ const TOLERANCE: f64 = 1e-6;
 const ROUNDS_MAX: usize = 64;
 /// A change by less ends the rounds.
 const SETTLED: f64 = 1e-4;
-/// Clusters in so many hubs learn of a new limit at the end of a round only, to stay linear.
+/// Clusters in more hubs learn of a new limit only at the end of a round, to stay linear.
 const HUBS_OF_BUSY_CLUSTER: usize = 64;
 
 /// `speeds`: the most passes a second that each component could do; infinite if nothing holds it.
@@ -248,7 +248,7 @@ impl Sharing {
         }
     }
 
-    /// Hub by hub until nothing changes; yields the hubs that go on changing.
+    /// Hub by hub until nothing changes; yields the hubs that keep changing.
     fn go_round(&mut self) -> Vec<usize> {
         let mut moving = Vec::new();
         for round in 0..ROUNDS_MAX {
@@ -333,7 +333,7 @@ impl Sharing {
     }
 }
 
-/// The level at which all together do so much: those that could do more do as much as the level,
+/// The level at which all together reach a total: those that could do more do as much as the level,
 /// others what they can.
 pub(super) fn level(could: &[f64], total: f64) -> f64 {
     let mut sorted = could.to_vec();

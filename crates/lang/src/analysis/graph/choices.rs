@@ -45,7 +45,7 @@ impl Choice {
     }
 }
 
-/// Rounds in which arms and what comes to them are fitted.
+/// Rounds of fitting arms to the messages for them.
 const ROUNDS: usize = 4;
 
 /// Gives the arms of all selects their parts.

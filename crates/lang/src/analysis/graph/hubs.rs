@@ -12,7 +12,7 @@ pub(super) struct Hubs {
 }
 
 impl Hubs {
-    /// The hubs of so many channels, given the pairs that are connected. They are in the order of
+    /// The hubs of a number of channels, given the connected pairs. They are in the order of
     /// their first channels.
     pub(super) fn new(
         channels: usize,

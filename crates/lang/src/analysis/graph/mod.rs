@@ -2,9 +2,9 @@
 //! what a pass of each does. Found in the text, before any run.
 //!
 //! The main sequence is followed as it would run, with all constructors: it is constant as a rule,
-//! and then the graph is exact. What depends on input, or is made in a behaviour, is no part of the
-//! graph and stands in [`CommunicationGraph::unknowns`]. Then one pass of each behaviour is walked
-//! and its messages and its work are counted.
+//! and then the graph is exact. Parts that depend on input, or are created in a behaviour, are not
+//! in the graph and stands in [`CommunicationGraph::unknowns`]. Then one pass of each behaviour is
+//! walked and its messages and its work are counted.
 //!
 //! Nothing here knows of machines or of placement.
 
@@ -65,7 +65,7 @@ pub struct Amount {
 pub struct CommunicationGraph {
     /// In the order of creation. The main sequence is the first.
     pub components: Vec<Component>,
-    /// All half-channels, whoever uses them.
+    /// All half-channels, used or not.
     pub channels: Vec<HalfChannel>,
     /// In the order of connecting.
     pub connections: Vec<Connection>,
@@ -154,7 +154,7 @@ pub struct HalfChannel {
     pub span: Span,
     /// The components that send or receive on it, in order.
     pub users: Vec<InstanceId>,
-    /// A timer sends on it, each time after so many seconds.
+    /// The period in seconds if a timer sends on it.
     pub timer_seconds: Option<f64>,
 }
 
@@ -175,7 +175,7 @@ pub struct Connection {
     pub messages_per_second: f64,
     /// One of the ends belongs to a component of the standard environment.
     pub is_to_service: bool,
-    /// A behaviour makes it, perhaps to somebody else in each pass.
+    /// A behaviour makes it, perhaps to another peer in each pass.
     pub is_temporary: bool,
     /// The sender asks, and waits for the answer.
     pub alternates: Option<Alternation>,
@@ -209,7 +209,7 @@ pub struct Flow {
 /// The kind of an unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum UnknownKind {
-    /// A component is made here, nobody knows how often.
+    /// A component is created here an unknown number of times.
     Creation,
     /// Channels are connected here, or a channel becomes another.
     Connection,

@@ -65,7 +65,8 @@ fn waits(graph: &CommunicationGraph) -> Vec<f64> {
     sums.into_iter().map(mean).collect()
 }
 
-/// The most passes a second, alone on a core. The main sequence has one pass and holds nobody up.
+/// The most passes a second, alone on a core. The main sequence has one pass and delays no
+/// component.
 fn speed(component: &super::Component, waits: &[f64]) -> f64 {
     if component.kind == Kind::Main {
         return f64::INFINITY;

@@ -70,7 +70,7 @@ impl Operation {
 /// The successors of an operation, on all paths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Next {
-    /// Always this one, after at most so many nanoseconds of computing.
+    /// Always this one, after at most this many nanoseconds of computing.
     Always(Operation, f64),
     Several,
 }
@@ -100,7 +100,7 @@ impl Tally {
         }
     }
 
-    /// Adds what is counted, so many times.
+    /// Adds counts, multiplied.
     pub(super) fn add_scaled(&mut self, part: &Tally, times: f64) {
         self.work_ns += times * part.work_ns;
         self.outside_ns += times * part.outside_ns;

@@ -1,6 +1,6 @@
 //! The costs of core IR operations, in nanoseconds.
 //!
-//! An estimate for the C that is made of it, optimised, on a core of about 3 GHz, with data in the
+//! An estimate for the optimised C, on a core of about 3 GHz, with data in the
 //! caches next to it. What an operation costs depends on what surrounds it, by a factor of fifty:
 //! in a loop over an array with nothing carried from round to round, compilers work on many
 //! elements at once, and what does not change is read once for all rounds; where each round needs
@@ -108,7 +108,7 @@ pub(super) const NATIVE: f64 = 3.0;
 pub(super) const PRINT: f64 = 30.0;
 /// The beginning of a pass.
 pub(super) const PASS: f64 = 1.5;
-/// A native that may wait for the world outside: nobody knows how long. What is taken for it only
+/// A native that may wait for the outside world, for an unknown time. This value only
 /// keeps rates from being those of components that need not wait.
 pub(super) const OUTSIDE: f64 = 1e6;
 /// The cost of a message for either side, for comparing rates only: half of a hand-over

@@ -34,12 +34,12 @@ pub(super) enum Fill {
 #[derive(Clone, Debug)]
 pub(super) enum Object {
     Array {
-        /// None if nobody knows.
+        /// `None` if unknown.
         length: Option<u32>,
         fill: Fill,
         /// Stored elements, by index.
         stored: BTreeMap<u32, Known>,
-        /// Something was stored nobody knows where, or nobody knows what is in it.
+        /// A store at an unknown index, or of unknown contents.
         is_blurred: bool,
         element: TypeId,
         /// How many arrays there are of which this one stands for each.
@@ -100,14 +100,14 @@ pub(super) struct World {
     pub(super) names: HashMap<ObjectId, Symbol>,
     pools: Vec<Vec<ChannelId>>,
     pool_numbers: HashMap<Vec<ChannelId>, PoolId>,
-    /// By the component and the place in its behaviour: the channel that is made there, one for all
-    /// passes.
+    /// By the component and the place in its behaviour: the channel that is created there, one for
+    /// all passes.
     passing: HashMap<(InstanceId, Span), ChannelId>,
     /// The component behind a variable of the prelude.
     pub(super) globals: Vec<Known>,
 }
 
-/// Rows of an array are made one by one when somebody looks; of more than this, the fill stands for
+/// Rows of an array are created one by one on demand; beyond this number, the fill stands for
 /// all.
 const ROWS_KEPT: usize = 4096;
 

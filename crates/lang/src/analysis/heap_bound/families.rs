@@ -34,13 +34,13 @@ struct Family {
     /// Another family with which it was joined.
     joined: Option<FamilyId>,
     ty: TypeId,
-    /// Something of it is made at run time: literals alone take no memory.
+    /// True if objects of it are created at run time: literals alone take no memory.
     is_made: bool,
     /// The longest array.
     length: u64,
     /// The families inside: of the elements, or the fields; `None` where that is not an object.
     parts: Vec<Option<FamilyId>>,
-    /// Made outside the program's text, so of a size that nobody knows.
+    /// True if created outside the program's text, so of unknown size.
     open: Option<Reason>,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Families<'a> {
         self.family_mut(id).is_made = true;
     }
 
-    /// Makes arrays of so many elements.
+    /// Records the creation of arrays of a length.
     pub(super) fn make_array(&mut self, id: FamilyId, length: u64) {
         let family = self.family_mut(id);
         family.is_made = true;

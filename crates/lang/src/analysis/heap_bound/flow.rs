@@ -20,7 +20,7 @@ pub(super) struct Facts {
     /// By slot.
     pub(super) slots: Vec<Option<FamilyId>>,
     pub(super) result: Option<FamilyId>,
-    /// Objects of these families are made here, in the heap of whoever runs it.
+    /// Families of objects created here, in the heap of the component that runs it.
     makes: Vec<FamilyId>,
     /// And of all that can be reached from these.
     copies: Vec<FamilyId>,
@@ -110,8 +110,8 @@ impl<'a> Flow<'a> {
         found
     }
 
-    /// The families whose objects a component makes in its heap and may hand on to others, and the
-    /// first place where it does.
+    /// The families whose objects a component creates in its heap and may hand over to others, and
+    /// the first place where it does.
     pub(super) fn handed_on(
         &self,
         component: Option<ComponentId>,
@@ -341,7 +341,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Objects of a slot's family are made here.
+    /// Marks a slot's family as created here.
     fn makes(&mut self, at: usize, target: SlotId) -> Option<FamilyId> {
         let family = self.facts[at].slots[target.index()]?;
         self.families.make(family);

@@ -34,7 +34,7 @@ struct Site {
 
 pub(super) struct Instances<'a> {
     functions: &'a [Function],
-    /// By component: where it is made.
+    /// By component, the places of its creation.
     made: Vec<Vec<Site>>,
     /// By procedure: where it is called.
     called: Vec<Vec<Site>>,

@@ -6,7 +6,7 @@
 //! 1. *What can a reference lead to?* [`families`] and [`flow`]: arrays with the lengths of the
 //!    text.
 //! 2. *How many references are there at once?* [`peak`]: along the statements, into what they call.
-//! 3. *What do others have?* A value that is sent for good stays in the heap that it was made in
+//! 3. *What do others hold?* A value that is handed over stays in the heap that it was created in
 //!    until its receiver frees it. So whatever other components can hold of what this one makes
 //!    counts too: their own bounds, of its families only, as often as there are such components
 //!    ([`instances`]).
@@ -229,9 +229,9 @@ impl Analysis<'_> {
 
 // ---- what the parts share ----------------------------------------------------------------------
 
-/// The bytes that a heap's block for so many has. Heaps cut blocks of 1 to 16 granules, which have
-/// 16 bytes on the lowest of six levels and four times as many on each next; a block of a higher
-/// level has more than four. What is larger is made of whole chunks of 64 KiB, or arenas of 4 MiB.
+/// The bytes of a heap's block for a value of this size. Heaps cut blocks of 1 to 16 granules,
+/// which have 16 bytes on the lowest of six levels and four times as many on each next; a block of
+/// a higher level has more than four. Larger blocks are whole chunks of 64 KiB, or arenas of 4 MiB.
 ///
 /// The heap itself is not known here: a test of the command holds both to the same.
 pub fn block_bytes(bytes: u64) -> u64 {

@@ -250,7 +250,7 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// This much is held, and so much more for a while.
+    /// The amount held, and the amount held in addition for a while.
     fn note(&mut self, held: &Held, more: Weight) {
         self.peak = self.peak.max(held.total().plus(more));
     }

@@ -194,7 +194,7 @@ pub(super) enum Own {
     Plain,
     /// Another owner.
     Borrowed,
-    /// This temporary, which the value names; whoever consumes the operand may move from it.
+    /// This temporary, which the value names; the consumer of the operand may move from it.
     Temp(SlotId),
 }
 
@@ -419,7 +419,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    /// Closes a scope whose value goes on to the one around it.
+    /// Closes a scope whose value passes to the one around it.
     pub(super) fn close_scope_with(&mut self, operand: Operand) -> Operand {
         let scope = self.scopes.last().expect("a scope");
         if scope.counted.is_empty() || is_constant(&operand.value) {

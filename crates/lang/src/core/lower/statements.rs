@@ -148,7 +148,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.close_scope();
     }
 
-    /// Makes a small flat object that nobody else gets hold of as a C local. True if it did.
+    /// Creates a small flat object that never escapes as a C local. Returns true if it did.
     pub(super) fn stack_object(
         &mut self,
         local: tree::LocalId,

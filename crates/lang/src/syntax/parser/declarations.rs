@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Enters a declaration, or goes on behind a broken one.
+    /// Enters a declaration, or continues after a broken one.
     fn keep(&mut self, unit: &mut Unit, declaration: Parse<Declaration>) {
         match declaration {
             Ok(declaration) => {

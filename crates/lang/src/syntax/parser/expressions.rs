@@ -225,7 +225,7 @@ impl Parser<'_> {
         self.members_of(expr)
     }
 
-    /// `.length` and the like behind what is no place: a string or parentheses.
+    /// `.length` and the like after a string or parentheses, which are not places.
     fn members_of(&mut self, base: Expr) -> Parse<Expr> {
         if matches!(self.kind(), Kind::Dot | Kind::OpenBracket) && self.continues() {
             return self.postfix(base);

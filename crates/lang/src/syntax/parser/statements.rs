@@ -49,8 +49,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads one statement and the separator behind it. One that could not be read becomes an
-    /// `Error`, and reading goes on behind it.
+    /// Reads one statement and the separator after it. A broken statement becomes an
+    /// `Error`, and reading continues after it.
     pub(super) fn statement_into(&mut self, statements: &mut Vec<Expr>) {
         let first = self.at;
         let parens = self.parens;
@@ -96,7 +96,7 @@ impl Parser<'_> {
         Expr { kind, span }
     }
 
-    /// The separator behind a declaration or member.
+    /// The separator after a declaration or member.
     pub(super) fn separate(&mut self) {
         if !self.at_separator() {
             self.missing_separator(self.at, &mut Vec::new());

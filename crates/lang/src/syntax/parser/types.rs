@@ -29,7 +29,7 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// A type without brackets behind it.
+    /// A type without brackets after it.
     pub(super) fn base_type(&mut self) -> Parse<Type> {
         let first = self.token();
         let kind = match first.kind {
@@ -196,7 +196,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The `)` behind groups. It is counted so that recovery knows what is open.
+    /// The `)` after groups. It is counted so that recovery knows what is open.
     fn eat_close(&mut self) -> bool {
         let closes = self.eat(Kind::CloseParen);
         if closes {

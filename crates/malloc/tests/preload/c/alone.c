@@ -1,8 +1,10 @@
-// A program with one thread has one thread as far as the kernel can tell, whatever it allocates and frees.
+// A program with one thread has one thread as far as the kernel can tell, whatever it allocates and
+// frees.
 //
-// A table of what depends on the number of threads, or on whom a thread shares something with. Each row runs in
-// a child of its own, which allocates and frees some megabytes first, and tells what came of it. The
-// rows must come out the same with any malloc: the test compares them with those of the system's own.
+// A table of what depends on the number of threads, or on whom a thread shares something with. Each
+// row runs in a child of its own, which allocates and frees some megabytes first, and tells what
+// came of it. The rows must come out the same with any malloc: the test compares them with those of
+// the system's own.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -31,7 +33,7 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-// ---- what a row needs ---------------------------------------------------------------------------------
+// ---- what a row needs ------------------------------------------------------------------------
 
 // Threads that the kernel lists.
 static int threads(void) {
@@ -43,8 +45,9 @@ static int threads(void) {
     return count;
 }
 
-// Blocks of all kinds come and go, until any allocator has something to tidy up: large ones, holes in the middle
-// of much that stays, and all of it in the end. The threads after each stage, the most.
+// Blocks of all kinds come and go, until any allocator has something to tidy up: large ones, holes
+// in the middle of much that stays, and all of it in the end. The threads after each stage, the
+// most.
 static int allocate_and_free(void) {
     int most = 1;
     enum { COUNT = 8000 };
@@ -165,7 +168,7 @@ static void say(const char *text) {
     if (write(1, text, strlen(text)) < 0) _exit(9);
 }
 
-// ---- rows: kernel -----------------------------------------------------------------------------------------
+// ---- rows: kernel ----------------------------------------------------------------------------
 
 // unshare(2): EINVAL where there is a second thread; CLONE_NEWUSER implies CLONE_THREAD.
 static void unshare_user(void) { say(outcome(unshare(CLONE_NEWUSER))); }
@@ -184,8 +187,8 @@ static void unshare_net(void) {
 }
 static void unshare_fs(void) { say(outcome(unshare(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM))); }
 
-// After it no thread can be started, and the first process is the init of the new namespace: no malloc may
-// start either.
+// After it no thread can be started, and the first process is the init of the new namespace: no
+// malloc may start either.
 static void unshare_pid(void) {
     long result = unshare(CLONE_NEWPID);
     say(outcome(result));
@@ -209,8 +212,8 @@ static void unshare_time(void) {
     say(end_of(child));
 }
 
-// setns(2): into a user namespace EINVAL, into mounts EINVAL where the file system's root is shared with
-// anybody, into a time namespace EUSERS. A child that has left waits there.
+// setns(2): into a user namespace EINVAL, into mounts EINVAL where the file system's root is shared
+// with anybody, into a time namespace EUSERS. A child that has left waits there.
 static void set_namespace(int kind, const char *name) {
     int ready[2], done[2];
     CHECK(pipe(ready) == 0 && pipe(done) == 0);
@@ -322,7 +325,8 @@ static void traced(void) {
     say(text);
 }
 
-// Linear address masking can be switched on while there is one thread (EBUSY after; ENODEV without it).
+// Linear address masking can be switched on while there is one thread (EBUSY after; ENODEV without
+// it).
 static void address_masking(void) {
 #if defined(__x86_64__)
     say(outcome(syscall(SYS_arch_prctl, 0x4002, 6)));
@@ -343,7 +347,7 @@ static void blocked_signal(void) {
     say(outcome(sigtimedwait(&set, NULL, &none)));
 }
 
-// ---- rows: what a thread has for itself, and all must give up ---------------------------------------------
+// ---- rows: what a thread has for itself, and all must give up --------------------------------
 
 static void capabilities(void) {
     struct { uint32_t version; int pid; } head = {0x20080522, 0};
@@ -393,7 +397,7 @@ static void filter_all(void) {
     say(same_everywhere("Seccomp:") ? ", all threads" : ", not all threads");
 }
 
-// ---- rows: the C library ------------------------------------------------------------------------------------
+// ---- rows: the C library ---------------------------------------------------------------------
 
 static void single_threaded(void) { say(__libc_single_threaded ? "single" : "not single"); }
 
@@ -423,14 +427,15 @@ static void replace(void) {
     say(end_of(child));
 }
 
-// ---- rows: threads that have come and gone ----------------------------------------------------------------
+// ---- rows: threads that have come and gone ---------------------------------------------------
 
 static void *thread_life(void *nothing) {
     allocate_and_free();
     return nothing;
 }
 
-// Once there was a thread: from then on an allocator may keep one. The process still ends with its last.
+// Once there was a thread: from then on an allocator may keep one. The process still ends with its
+// last.
 static void exit_last_of_two(void) {
     pid_t child = fork();
     CHECK(child >= 0);

@@ -1,4 +1,5 @@
-// What the C programs of these tests share: a check that ends the process, memory that is looked at.
+// Shared by the C programs of these tests: a check that ends the process, and helpers that look at
+// memory.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -17,7 +18,7 @@
     } while (0)
 
 
-// The optimizer knows what malloc is; through these it knows nothing.
+// Hides a pointer from the optimizer, which knows malloc.
 static inline void *hide(void *block) {
     __asm__ volatile("" : "+r"(block) : : "memory");
     return block;
@@ -32,7 +33,7 @@ static inline int is_aligned(const void *block, size_t align) {
     return ((uintptr_t)block & (align - 1)) == 0;
 }
 
-// Pages that the process has in memory, in bytes.
+// Bytes of resident pages.
 static inline long resident(void) {
     long pages = 0, ignored;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -42,7 +43,7 @@ static inline long resident(void) {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Numbers without a state that malloc could disturb.
+// Random numbers without a state that malloc could disturb.
 static inline uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 7;

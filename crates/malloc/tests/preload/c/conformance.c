@@ -1,5 +1,5 @@
-// What C, POSIX and the GNU library say of malloc and its relatives. Each case passes with the system's
-// malloc, too.
+// What C, POSIX and the GNU library say of malloc and its relatives. Each case passes with the
+// system's malloc, too.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -127,7 +127,7 @@ static void sparse(void) {
     free(zero);
 }
 
-// ---- realloc ------------------------------------------------------------------------------------
+// ---- realloc ---------------------------------------------------------------------------------
 
 static void fill(unsigned char *block, size_t size, unsigned seed) {
     for (size_t i = 0; i < size; i++) block[i] = (unsigned char)(i * 7 + seed);
@@ -203,7 +203,7 @@ static void shrink(void) {
     for (int i = 0; i < COUNT; i++) free(blocks[i]);
 }
 
-// ---- alignment ----------------------------------------------------------------------------------
+// ---- alignment -------------------------------------------------------------------------------
 
 static void aligned(void) {
     for (size_t align = 1; align <= (size_t)64 << 20; align *= 2) {
@@ -270,7 +270,7 @@ static void pages(void) {
     }
 }
 
-// ---- the rest -----------------------------------------------------------------------------------
+// ---- the rest --------------------------------------------------------------------------------
 
 static void error_number(void) {
     // free leaves it as it is, whatever it does; so does what succeeds.

@@ -1,6 +1,6 @@
-// Two threads and one block. Its owner gives out and takes back what lies beside it as fast as it can, and the
-// other asks for its size, or grows it, interrupted every 20 microseconds. What `steps.c` does one instruction at a
-// time, here at full speed: COUNT says how often.
+// Two threads and one block. The owner allocates and frees its neighbours as fast as it can, and
+// the other asks for its size, or grows it, interrupted every 20 microseconds. Does at full speed
+// what `steps.c` does one instruction at a time; COUNT says how often.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -29,7 +29,7 @@ static void start_timer(void) {
     CHECK(timer_settime(timer, 0, &often, NULL) == 0);
 }
 
-// Up and down, the last first; now and then with contents, which are looked at.
+// Up and down, the last first; now and then with contents, which are checked.
 static void flip(int with_contents) {
     char *beside[BESIDE];
     for (int i = 0; i < BESIDE; i++) {

@@ -1,23 +1,28 @@
-// Refuses the n-th of each call that the library makes, for all n, and looks whether everything holds.
+// Refuses the n-th of each call that the library makes, for all n, and checks that everything
+// holds.
 //
-//     faults LIBRARY plain|nodes|limited ERRORS MOST [CALL NTH ERROR once|on]
-//     faults LIBRARY numbers
+// faults LIBRARY plain|nodes|limited ERRORS MOST [CALL NTH ERROR once|on]
 //
-// The library is opened, not preloaded, so that its very first calls can be refused while the program's own malloc
-// works. Each refusal is tried in a process of its own, with the same small life of a program in it:
+// faults LIBRARY numbers
 //
-// - The kernel's calls: a filter hands every system call that does not come from the C library's code to a thread
-//   without that filter, the *judge*, which counts it and lets it go on or refuses it. So it needs no list of calls,
-//   what is tested is the library as it is shipped, and threads are reached that block all signals.
-// - The C library's: the program has functions of the same names, which come before the C library's own.
+// The library is opened, not preloaded, so that its very first calls can be refused while the
+// program's own malloc works. Each refusal is tried in a process of its own, with the same small
+// life of a program in it:
 //
-// What must hold: no block is given out twice, and none changes; `errno` stays, or is ENOMEM where nothing was
-// given; nothing is refused where nothing was refused to the library; what was refused because of one call is had
-// at the next try; and when no call is refused any more, all sizes are had again and nothing is lost: no more
-// chunks and no more addresses are taken than without a refusal.
+// - System calls: a filter hands every one that does not come from the C library's code to a thread
+//   without that filter, the *judge*, which counts it and allows or refuses it. So it needs no list
+//   of calls, it tests the shipped library, and it reaches threads that block all signals.
+// - Calls of the C library: the program has functions of the same names, which come before the C
+//   library's own.
 //
-// With `nodes` the judge shows the library a machine of two nodes, and every thread is about to be cancelled: a call
-// that was a cancellation point would end it in the middle of a heap.
+// What must hold: no block is handed out twice, and none changes; `errno` stays, or is ENOMEM after
+// a refused allocation; no allocation is refused unless the library was refused something; after
+// one refused call the next try succeeds; and when no call is refused any more, all sizes can be
+// had again and nothing is lost: the process takes no more chunks and addresses than without a
+// refusal.
+//
+// With `nodes` the judge shows the library a machine of two nodes, and every thread is about to be
+// cancelled: a call that was a cancellation point would end it in the middle of a heap operation.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -42,7 +47,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// ---- the plan: which call is refused ------------------------------------------------------------------------
+// ---- the plan: which call is refused ---------------------------------------------------------
 
 enum { SYSCALLS = 512, FUNCTIONS = 5, CALLS = SYSCALLS + FUNCTIONS };
 enum { KEY_CREATE = SYSCALLS, SETSPECIFIC, ATFORK, CREATE, GETCPU };
@@ -72,12 +77,12 @@ static const char *name_of(int call) {
 
 static const int all_errors[] = {ENOMEM, EPERM, EINVAL, EAGAIN, ENOSYS};
 
-// One life, shared with the process that has begun it.
+// One life, shared with the process that started it.
 struct run {
-    // What is refused: the nth of a call, and those after it. None if nth is 0.
+    // The refusal: the nth of a call, perhaps those after it, too; none if nth is 0.
     int call, nth, error;
     bool goes_on;
-    // What came of it.
+    // The results.
     atomic_int counts[CALLS];
     atomic_int refused;
     long chunks, addresses;
@@ -87,7 +92,7 @@ static struct run *run;
 static atomic_bool is_planned;
 static bool with_nodes;
 
-// Counts a call. What it is refused with; 0 if it is not.
+// Counts a call. Returns the error to refuse it with, or 0.
 static int judged(int call) {
     if (!atomic_load(&is_planned)) return 0;
     int nth = atomic_fetch_add(&run->counts[call], 1) + 1;
@@ -97,9 +102,9 @@ static int judged(int call) {
     return run->error;
 }
 
-// ---- the C library's functions -------------------------------------------------------------------------------
+// ---- the C library's functions ---------------------------------------------------------------
 
-// The program's own calls are not the library's.
+// Marks the program's own calls, which are not the library's.
 static _Thread_local bool is_own;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -123,7 +128,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return error ? error : real_create(thread, attributes, begin, with);
 }
 
-// A thread of the program's. A machine may have too many at the moment.
+// Starts a thread of the program. A machine may have too many at the moment.
 static void begin(pthread_t *thread, const pthread_attr_t *attributes, void *(*run_it)(void *), void *with) {
     is_own = true;
     while (pthread_create(thread, attributes, run_it, with)) sched_yield();
@@ -152,7 +157,7 @@ int sched_getcpu(void) {
     return -1;
 }
 
-// What does not go through the heap's own door.
+// Calls that do not use the bare instruction.
 long syscall(long number, ...) {
     va_list list;
     va_start(list, number);
@@ -167,9 +172,9 @@ long syscall(long number, ...) {
     return -1;
 }
 
-// ---- the kernel's calls --------------------------------------------------------------------------------------
+// ---- the kernel's calls ----------------------------------------------------------------------
 
-// Where the C library's code is: what calls from there is none of the heap's.
+// The C library's code: calls from there are not the heap's.
 static struct range {
     uint64_t start, end;
 } others[16];
@@ -197,7 +202,7 @@ static void filter(void) {
     int count = 0;
     const unsigned ip = offsetof(struct seccomp_data, instruction_pointer);
     for (int i = 0; i < others_count; i++) {
-        // A range that crosses a multiple of 4 GiB is judged like any code, and only slower.
+        // A range that crosses a multiple of 4 GiB is judged like any code, only more slowly.
         struct range range = others[i];
         if (range.start >> 32 != range.end >> 32) continue;
         struct sock_filter part[] = {
@@ -219,7 +224,7 @@ static void filter(void) {
     atomic_store(&listener, (int)fd);
 }
 
-// ---- a machine of two nodes -----------------------------------------------------------------------------------
+// ---- a machine of two nodes ------------------------------------------------------------------
 
 static int file_with(const char *text) {
     int file = memfd_create("node", MFD_CLOEXEC);
@@ -228,7 +233,7 @@ static int file_with(const char *text) {
     return file;
 }
 
-// What the machine of two nodes says. -1 if it is not asked.
+// The answer of a machine with two nodes; -1 if this call does not ask.
 static int64_t pretended(const struct seccomp_data *data) {
     if (data->nr == SYS_mbind) return 0;
     if (data->nr == SYS_get_mempolicy) {
@@ -273,7 +278,7 @@ static void *judge(void *unused) {
     return NULL;
 }
 
-// ---- the library -----------------------------------------------------------------------------------------------
+// ---- the library -----------------------------------------------------------------------------
 
 static struct {
     void *(*malloc)(size_t);
@@ -301,7 +306,7 @@ static void open_library(const char *path) {
     CHECK(heap.malloc && heap.info);
 }
 
-// ---- blocks ----------------------------------------------------------------------------------------------------
+// ---- blocks ----------------------------------------------------------------------------------
 
 enum { BLOCKS = 512, ERROR_NUMBER = 77 };
 struct block {
@@ -313,8 +318,8 @@ static struct block blocks[BLOCKS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char next_seed;
 
-// Where a block is written to: all of a small one; of a large one, both ends and a byte now and then, so that
-// not all of it needs memory.
+// The distance of written bytes: all of a small block; of a large one, both ends and a byte now and
+// then, so that not all of it needs memory.
 static size_t step_of(size_t size, size_t at) {
     bool is_near = at < 4096 || size - at <= 4096;
     if (is_near) return 1;
@@ -332,7 +337,7 @@ static void look_at(const struct block *block, size_t size) {
         CHECK(block->start[at] == (unsigned char)(block->seed + at));
 }
 
-// Notes a block that was given out. It may have nothing of another's.
+// Records a block that was handed out. It must not overlap another.
 static int note(void *start, size_t size) {
     struct block new = {start, size, heap.usable(start), 0};
     CHECK(new.usable >= size);
@@ -359,7 +364,7 @@ static void *ask(enum how how, size_t size, size_t align) {
     return how == ALIGNED ? heap.aligned_alloc(align, size) : heap.malloc(size);
 }
 
-// May nothing be given? Only if something was refused to the library meanwhile, of what brings memory.
+// Checks that a refused allocation follows a refused call that supplies memory.
 static void check_refusal(void *given, int refused_before) {
     if (given) {
         CHECK(errno == ERROR_NUMBER);
@@ -370,7 +375,7 @@ static void check_refusal(void *given, int refused_before) {
     CHECK(run->call == SYS_mmap || run->call == SYS_mprotect || run->call == SYS_munmap);
 }
 
-// A block. -1 if it is refused for good.
+// Allocates. -1 if that is refused for good.
 static int get(enum how how, size_t size, size_t align) {
     for (int attempt = 0; attempt < 2; attempt++) {
         int before = atomic_load(&run->refused);
@@ -382,7 +387,7 @@ static int get(enum how how, size_t size, size_t align) {
         for (size_t at = 0; how == ZEROED && at < size; at += step_of(size, at)) CHECK(start[at] == 0);
         return note(start, size);
     }
-    // What was refused because of one call is had at the next try.
+    // After one refused call the next try succeeds.
     CHECK(run->goes_on && atomic_load(&is_planned));
     return -1;
 }
@@ -414,7 +419,8 @@ static int resize(int place, size_t size) {
         look_at(&block, block.size);
         return place;
     }
-    // Another thread may have got the old addresses meanwhile; this one has noted them until now.
+    // Another thread may have got the old addresses meanwhile; this one has had them on record
+    // until now.
     pthread_mutex_lock(&lock);
     blocks[place].start = NULL;
     pthread_mutex_unlock(&lock);
@@ -425,7 +431,7 @@ static int resize(int place, size_t size) {
     return note(start, size);
 }
 
-// ---- a life ----------------------------------------------------------------------------------------------------
+// ---- a life ----------------------------------------------------------------------------------
 
 static const size_t sizes[] = {1,     16,     100,    256,     700,     1024,    3000,      5000,
                                20000, 70000,  200000, 262144,  300000,  1000000, 5 << 20,   9 << 20};
@@ -438,7 +444,7 @@ static void *worker(void *which) {
     int own = (int)(uintptr_t)which;
     if (with_nodes) pthread_cancel(pthread_self());
     for (int i = 0; i < 32; i++) crossing[own * 32 + i] = get(PLAIN, sizes[i % 12] / (i < 12 ? 1 : 3) + 1, 16);
-    // Each frees what the other one has made: pthread_barrier_wait is no cancellation point.
+    // Each frees the other's blocks: pthread_barrier_wait is no cancellation point.
     pthread_barrier_wait(&both);
     for (int i = 0; i < 32; i++) put(crossing[(1 - own) * 32 + i]);
     return NULL;
@@ -450,7 +456,7 @@ static void two_threads(void) {
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
 }
 
-// The helper gets to work, if there is one and something to do: it is seen by calls that this thread does not make.
+// Lets the helper work, if there is one with something to do: its calls are not this thread's.
 static void let_the_helper_work(void) {
     int before = atomic_load(&run->counts[SYS_nanosleep]);
     for (int i = 0; i < 20 && atomic_load(&run->counts[SYS_nanosleep]) < before + 2; i++) {
@@ -467,7 +473,7 @@ static void live(void) {
         held[3 * i + 2] = i % 3 ? -1 : get(ALIGNED, sizes[i], 4096 << i);
     }
     two_threads();
-    // Mappings of their own; one grows, and something lies behind it, as like as not.
+    // Mappings of their own; one grows, and probably something lies behind it.
     int first = get(PLAIN, (size_t)300 << 20, 16), second = get(ALIGNED, 65536, 8 << 20);
     first = resize(first, (size_t)400 << 20);
     second = resize(second, 100000);
@@ -531,10 +537,10 @@ static void whole_life(const char *library) {
     _exit(0);
 }
 
-// ---- numbers -----------------------------------------------------------------------------------------------------
+// ---- numbers ---------------------------------------------------------------------------------
 
-// Entries of heaps are opened 1024 at a time. Of two threads that need the first of the next ones, one is refused,
-// after the other has got a number: then a third must not get that one's.
+// Entries of heaps are opened 1024 at a time. Of two threads that need the first of the next ones,
+// one is refused after the other has got a number: a third must not get that one's.
 enum { HEAPS_MIN = 1000, HEAPS_MAX = 1100, HELD = 2, REFUSED, ALL, OVER };
 static atomic_int begun, phase;
 
@@ -555,7 +561,7 @@ static void *late(void *which) {
     CHECK(first);
     atomic_fetch_add(&begun, 1);
     while (atomic_load(&phase) < ALL) sched_yield();
-    // Blocks of two heaps with one number are both heaps' own.
+    // Two heaps with one number would each take the other's blocks for their own.
     enum { LIVE = 2000 };
     long *held[LIVE] = {0};
     uint64_t state = (uint64_t)own * 77 + 1;
@@ -622,7 +628,7 @@ static int numbers(const char *library) {
         begin(&thread, &small, sleeper, NULL);
         count++;
     }
-    // The last one is held. Another one gets a number, then the last is refused, and a third one asks.
+    // The last one is held. Another gets a number, then the last is refused, and a third one asks.
     for (uintptr_t i = 0; i < 2; i++) begin(&threads[i], NULL, late, (void *)(HELD + i));
     while (atomic_load(&begun) < count) sched_yield();
     atomic_store(&phase, REFUSED);
@@ -634,12 +640,12 @@ static int numbers(const char *library) {
     _exit(0);
 }
 
-// ---- all of them -----------------------------------------------------------------------------------------------
+// ---- all of them -----------------------------------------------------------------------------
 
 static int failures;
 enum { LINES = 4 };
 
-// Lives in a process of its own. False if it fails.
+// Runs a life in a process of its own. False if it fails.
 static bool try(const char *library) {
     for (int i = 0; i < CALLS; i++) atomic_store(&run->counts[i], 0);
     atomic_store(&run->refused, 0);
@@ -667,7 +673,7 @@ int main(int count, char **arguments) {
     int errors = atoi(arguments[3]), most = atoi(arguments[4]);
     run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(run != MAP_FAILED);
-    // Without a refusal: how often each call is made, and what is taken at the end.
+    // Without a refusal: the number of each call, and what is taken at the end.
     run->nth = 0;
     long chunks = 0, addresses = 0;
     int counts[CALLS] = {0};
@@ -682,7 +688,7 @@ int main(int count, char **arguments) {
         for (int call = 0; call < CALLS; call++)
             if (counts[call]) printf("%s %d\n", name_of(call), counts[call]);
     fflush(stdout);
-    // Lives wait more than they work: several at once.
+    // Lives wait more than they work, so several run at once.
     int line = 0;
     for (int i = 1; i < LINES; i++) {
         pid_t child = fork();
@@ -693,9 +699,9 @@ int main(int count, char **arguments) {
         CHECK(run != MAP_FAILED);
         break;
     }
-    // A heap has a megabyte and a half at the end. Two threads may have made one each where one would have done; on
-    // two nodes each of three threads may have two. And with guard pages, blocks that were freed are kept, by chance
-    // more or fewer.
+    // At the end a heap has a megabyte and a half. Two threads may have made one each where one
+    // would have done; on two nodes each of three threads may have two. With guard pages the number
+    // of freed blocks kept varies by chance.
     long slack = (getenv("HEARTH_HARDEN") ? 64 : with_nodes ? 8 : 2) << 20;
     int lives = 0;
     for (int call = 0; call < CALLS; call++) {
@@ -707,13 +713,13 @@ int main(int count, char **arguments) {
                                        run->error != atoi(arguments[7]) || goes_on != !strcmp(arguments[8], "on")))
                         continue;
                     if (lives++ % LINES != line || !try(library)) continue;
-                    // Without a key, or a value of it, each thread works with whatever heap nobody has at the moment:
-                    // as many more as threads ask at once.
+                    // Without a key or its value, each thread uses any parked heap: as many more as
+                    // threads ask at once.
                     bool is_homeless = strncmp(name_of(call), "pthread_", strlen("pthread_")) == 0;
                     long more = is_homeless ? 3 * (3 << 19) : 0;
                     bool is_lost = run->chunks > chunks + slack + more || run->addresses > addresses + (8 << 20);
-                    // Under a limit the heap looks for a free place at first; where it cannot take what it has
-                    // mapped there back, it reserves a part of the limit.
+                    // Under a limit the heap looks for free addresses at first; if it cannot take
+                    // its mapping there back, it reserves a part of the limit.
                     bool is_reserved = strcmp(arguments[2], "limited") == 0 && call == SYS_munmap && nth <= 2;
                     if (!is_lost || is_reserved) continue;
                     failures++;

@@ -1,4 +1,4 @@
-// The thread that gives idle memory back, where processes and threads are made in unusual ways.
+// The helper thread where processes and threads are made in unusual ways.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-// A child that waits for ever is ended after so long.
+// A hanging child is killed after this time.
 enum { SECONDS = 120 };
 
 static sem_t never;
@@ -47,13 +47,13 @@ static void passes(pid_t child) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// ---- a handler of a fork starts a thread in the child ----------------------------------------------
+// ---- a handler of a fork starts a thread in the child ----------------------------------------
 
 static void handler(void) {
     start(waits);
 }
 
-// Where it is asked for before the library asks for its own: before all constructors.
+// Registers handlers before the library does: before all constructors.
 static void early(int count, char **arguments, char **environment) {
     (void)environment;
     if (count < 2) return;
@@ -75,7 +75,7 @@ static void child_handler(void) {
     passes(child);
 }
 
-// ---- a child without handlers ----------------------------------------------------------------------
+// ---- a child without handlers ----------------------------------------------------------------
 
 static void cloned(void) {
     // The helper waits for another thread now.
@@ -95,14 +95,14 @@ static void cloned(void) {
     passes(child);
 }
 
-// ---- a thread before the library has begun ---------------------------------------------------------
+// ---- a thread before the library has begun ---------------------------------------------------
 
 static void before_constructors(void) {
     int usual = getenv("LD_PRELOAD") == NULL ? 2 : 3;
     CHECK(threads() == usual);
 }
 
-// ---- a helper ends, and the C library frees in its thread -----------------------------------------
+// ---- a helper ends, and the C library frees in its thread ------------------------------------
 
 static pthread_barrier_t all;
 
@@ -113,8 +113,8 @@ static void *meets(void *argument) {
 }
 
 static void helpers_end(void) {
-    // Stacks that fill the C library's store of them, 40 MB: with the helper's it has one too many, and what
-    // belongs to another is freed.
+    // Stacks that fill the C library's store of 40 MB: with the helper's it has one too many, and
+    // frees one that belongs to another.
     enum { THREADS = 40, STACK = (1 << 20) - 4096, TIMES = 40 };
     pthread_attr_t attributes;
     CHECK(!pthread_attr_init(&attributes));

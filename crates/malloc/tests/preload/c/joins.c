@@ -1,6 +1,7 @@
-// Threads whose buffers are freed by destructors of their data, joined by another thread than the one that made
-// them: the C library frees what it has kept of them while it holds the lock under which threads are made and
-// joined. An allocator that made a thread there would wait for ever, with all signals blocked.
+// Threads whose buffers are freed by destructors of their data, joined by another thread than their
+// maker: the C library frees what it has kept of them while it holds the lock under which threads
+// are made and joined. An allocator that made a thread there would wait for ever, with all signals
+// blocked.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -60,10 +61,10 @@ static void join_all(int how_many, int own_stacks) {
     for (int i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-// One whose stack the program has brought: its descriptor is freed by the join.
+// A thread whose stack the program supplies: the join frees its descriptor.
 static void own_stack(void) { join_all(1, 1); }
 static void own_stacks(void) { join_all(THREADS, 1); }
-// So many that the C library's cache of stacks overflows, and is cut down by a join.
+// Enough threads to overflow the C library's cache of stacks, which a join then cuts down.
 static void many_stacks(void) { join_all(THREADS, 0); }
 
 static const struct named_case CASES[] = {

@@ -1,4 +1,4 @@
-// Malloc in the life of a process: start, threads, their ends, forks, signals, limits.
+// Malloc in the life of a process: start, threads and their ends, forks, signals, limits.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -36,7 +36,7 @@ static int number_of(const char *name, int usual) {
     return text ? atoi(text) : usual;
 }
 
-// ---- forks ----------------------------------------------------------------------------------------
+// ---- forks -----------------------------------------------------------------------------------
 
 static atomic_bool is_over;
 static _Atomic(char *) crossing[256];
@@ -61,7 +61,7 @@ static void *own_life(void *seed) {
     return malloc(100);
 }
 
-// A child as the C library makes it; and by the two ways on which no handlers around forks run.
+// A child made by the C library; and by the two ways that run no fork handlers.
 static pid_t raw_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 static pid_t bare_fork(void) {
 #if __GLIBC_PREREQ(2, 34)
@@ -79,7 +79,7 @@ static void amid_churn(pid_t (*make_child)(void), int may_have_threads) {
         pid_t child = make_child();
         CHECK(child >= 0);
         if (child == 0) {
-            // A child that waits for a lock of a thread that is not there would never end.
+            // A child that waits for a lock of a missing thread would never end.
             alarm(20);
             uint64_t state = (uint64_t)i + 99;
             use(&state, 300);
@@ -128,7 +128,7 @@ static void fork_in_a_row(void) {
     _exit(0);
 }
 
-// ---- threads ----------------------------------------------------------------------------------------
+// ---- threads ---------------------------------------------------------------------------------
 
 static char *left[3000][10];
 
@@ -167,7 +167,7 @@ static void *leave_ten_together(void *number) {
 }
 
 static void thread_crowds(void) {
-    // Many at once, again and again: as many heaps as threads at once, no more.
+    // Many at once, repeatedly: no more heaps than threads at once.
     long before = 0;
     pthread_barrier_init(&together, NULL, 50);
     for (int round = 0; round < 60; round++) {
@@ -263,7 +263,7 @@ static void handed_over(void) {
     CHECK(resident() - before <= 4 << 20);
 }
 
-// ---- signals ----------------------------------------------------------------------------------------
+// ---- signals ---------------------------------------------------------------------------------
 
 static atomic_int interruptions;
 
@@ -281,8 +281,8 @@ static void crash_handler(int signal) {
 }
 
 static void signal_amid(void) {
-    // In each child a signal arrives somewhere in the middle of malloc or free. Its handler allocates
-    // and ends the process, and must not wait for anything.
+    // In each child a signal arrives in the middle of malloc or free. Its handler allocates and
+    // ends the process, and must not wait for anything.
     for (int i = 0; i < number_of("CHILDREN", 200); i++) {
         pid_t child = fork();
         CHECK(child >= 0);
@@ -306,7 +306,7 @@ static void count_it(int signal) {
 }
 
 static void interrupted(void) {
-    // System calls that are interrupted are no refusals.
+    // Interrupted system calls are not refusals.
     struct sigaction action = {.sa_handler = count_it};
     sigaction(SIGPROF, &action, NULL);
     struct itimerval timer = {{0, 1000}, {0, 1000}};
@@ -323,7 +323,7 @@ static void interrupted(void) {
     CHECK(interruptions >= 50);
 }
 
-// ---- loading ----------------------------------------------------------------------------------------
+// ---- loading ---------------------------------------------------------------------------------
 
 static void *in_library(void *library) {
     void *(*get)(size_t) = (void *(*)(size_t))dlsym(library, "malloc");
@@ -340,7 +340,8 @@ static void *in_library(void *library) {
 }
 
 static void opened(void) {
-    // Not preloaded: opened by a program that has another malloc, used, closed, and threads end after.
+    // Not preloaded: a program with another malloc opens it, uses it and closes it, and threads end
+    // later.
     const char *path = getenv("LIBRARY");
     CHECK(path != NULL);
     for (int round = 0; round < 3; round++) {
@@ -360,9 +361,9 @@ static void opened(void) {
     free(block);
 }
 
-// ---- limits -----------------------------------------------------------------------------------------
+// ---- limits ----------------------------------------------------------------------------------
 
-// Allocates until it is refused; what it got.
+// Allocates until it is refused; returns the bytes.
 static size_t until_refused(size_t size) {
     static char *all[1 << 21];
     size_t count = 0;
@@ -377,22 +378,22 @@ static size_t until_refused(size_t size) {
 }
 
 static void limited(void) {
-    // Under a limit that was set before: it gets a fair part of it, is refused then, and lives on.
+    // Under a limit set before: it gets a fair part of it, is refused then, and lives on.
     size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
     struct rlimit addresses;
     CHECK(getrlimit(RLIMIT_AS, &addresses) == 0);
     static const size_t sizes[] = {1000, 100, 10000, 100000, 1000000, 5000000};
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            // What is made of whole arenas needs some that are free, which a limit of data may not leave.
+            // Whole arenas need some that are free, which a limit of data may not leave.
             if (sizes[i] > 1 << 20 && addresses.rlim_cur == RLIM_INFINITY) continue;
             size_t got = until_refused(sizes[i]);
             if (got < limit / 6 || got > limit)
                 fprintf(stderr, "%zu of %zu in blocks of %zu\n", got, limit, sizes[i]);
             CHECK(got >= limit / 6 && got <= limit);
         }
-        // And there is something left for others. What was writable once counts against the other
-        // limit for good.
+        // Something is left for others. What was once writable counts against the other limit for
+        // good.
         if (addresses.rlim_cur == RLIM_INFINITY) continue;
         void *mapping = mmap(NULL, limit / 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(mapping != MAP_FAILED);
@@ -413,7 +414,8 @@ static void *grow(void *nothing) {
 }
 
 static void limited_neighbour(void) {
-    // Several threads grow at once to where the program has mapped something: that stays the program's.
+    // Several threads grow at once to where the program has mapped something, which stays the
+    // program's.
     const size_t bytes = 4 << 20;
     char *first = hide(malloc(3000)), *own = MAP_FAILED;
     pthread_t threads[4];
@@ -432,7 +434,8 @@ static void limited_neighbour(void) {
 }
 
 static void limited_small(void) {
-    // Most of a limit can be had in small blocks, and a thread begins then, for which nothing was left else.
+    // Most of a limit can be had in small blocks; then a thread begins, for which nothing else was
+    // left.
     size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
     static const size_t sizes[] = {1000, 10000, 100000, 250000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -461,7 +464,7 @@ static void limited_threads(void) {
 }
 
 static void limit_lowered(void) {
-    // A refusal while the limit is low does no harm for later.
+    // A refusal while the limit is low does no harm later.
     CHECK(hide(malloc(100)) != NULL);
     struct rlimit old, low;
     CHECK(getrlimit(RLIMIT_DATA, &old) == 0);
@@ -486,7 +489,7 @@ static void limit_lowered(void) {
 }
 
 static void locked(void) {
-    // All that is mapped is in memory. What is not used must not be.
+    // All mapped memory is resident. Unused memory must not be.
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         CHECK(errno == EPERM || errno == ENOMEM);
         return;

@@ -1,4 +1,4 @@
-// What programs do wrong with malloc, each ending with "went on" if nobody minds.
+// Misuse of malloc, each case ending with "went on" if nothing stops it.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -21,7 +21,7 @@ static void put(void *block) {
     free(hide(block));
 }
 
-// Other blocks of the size come and go, so that what is kept in front has changed.
+// Other blocks of the size come and go, so that the cache has changed.
 static void meanwhile(size_t size) {
     char *blocks[400];
     for (int i = 0; i < 400; i++) blocks[i] = get(size);
@@ -109,7 +109,7 @@ static void mapping(void) {
 static void number(void) { put((void *)(uintptr_t)0x12345678); }
 
 static void never_given_out(void) {
-    // An address of the allocator's that no block ever had.
+    // An address of the allocator's that never was a block.
     put((char *)((uintptr_t)get(LARGE) + ((size_t)1 << 30)));
 }
 
@@ -148,7 +148,7 @@ static void write_after_free(void) {
 }
 
 static void overflow(void) {
-    // Into the next block. What the allocator knows of both lies elsewhere, and stays whole.
+    // Into the next block. The allocator's metadata of both lies elsewhere, and stays whole.
     char *one = get(SMALL), *two = get(SMALL);
     memset(hide(one), 0xff, 3 * SMALL);
     put(one);
@@ -156,11 +156,11 @@ static void overflow(void) {
     meanwhile(SMALL);
 }
 
-// Writes and reads where nothing is of the program's, in ways that hardening finds.
+// Writes and reads outside of blocks, in ways that hardening finds.
 
 static void over_large(void) { get(LARGE)[LARGE] = 1; }
 static void over_odd(void) {
-    // As far as 16 bytes go it is padding.
+    // Up to 16 bytes are padding.
     get(LARGE + 7)[LARGE + 16] = 1;
 }
 static void under_large(void) {
@@ -179,7 +179,7 @@ static void large_after_free(void) {
 }
 
 static void over_small(void) {
-    // One of some thousands is guarded where that is asked for.
+    // One of some thousands is guarded, if the mode asks for that.
     for (int i = 0; i < 3000; i++) get(48)[48] = 1;
 }
 
@@ -204,7 +204,7 @@ static void small_reused(void) { reused(SMALL); }
 static void medium_reused(void) { reused(MEDIUM); }
 
 static void left_behind(void) {
-    // What was in a block is not there when another gets it.
+    // A block's contents are gone when another gets it.
     char *block = get(SMALL);
     strcpy(block, "secret");
     put(block);
@@ -215,7 +215,7 @@ static void left_behind(void) {
 }
 
 static void signal_sent(void) {
-    // A signal that is no fault.
+    // A signal that is not a fault.
     last = get(LARGE);
     raise(SIGSEGV);
 }
@@ -234,7 +234,7 @@ static void handled(void) {
 int main(int count, char **arguments) {
     (void)count;
     setvbuf(stdout, NULL, _IONBF, 0);
-    // A class's first block that is freed is looked at closely.
+    // A class's first freed block is checked closely.
     meanwhile(SMALL);
     meanwhile(MEDIUM);
     static const struct named_case cases[] = {

@@ -1,6 +1,6 @@
-// Has the kernel refuse a call, always, and becomes another program:
+// Makes the kernel refuse a call for good, and becomes another program:
 //
-//     PRELOAD=LIBRARY refused CALL PROGRAM ARGUMENTS...
+// PRELOAD=LIBRARY refused CALL PROGRAM ARGUMENTS...
 #include "check.h"
 
 #include <errno.h>

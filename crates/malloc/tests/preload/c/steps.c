@@ -1,9 +1,10 @@
-// One instruction at a time: a thread asks for the size of another's block, grows, shrinks or frees it, and
-// between any two of its instructions the owner gives out or takes back the blocks beside it.
+// One instruction at a time: a thread asks for the size of another's block, grows, shrinks or frees
+// it, and between any two of its instructions the owner gives out or takes back the blocks beside
+// it.
 //
-// The processor's trap flag stops the thread behind each instruction, and its handler has the owner make a
-// change where the schedule says so. No interleaving is left to chance: a schedule that goes wrong once goes
-// wrong in every run.
+// The processor's trap flag stops the thread behind each instruction, and its handler has the owner
+// make a change where the schedule says so. No interleaving is left to chance: a schedule that goes
+// wrong once goes wrong in every run.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -29,7 +30,7 @@ static inline void end_steps(void) {
 }
 #endif
 
-// ---- the owner ----------------------------------------------------------------------------------------
+// ---- the owner -------------------------------------------------------------------------------
 
 // What the owner is asked to do. It is done when it is NOTHING again.
 enum request { NOTHING, MAKE, FLIP, END };
@@ -45,8 +46,8 @@ struct scenario {
 
 // Changes are near each other up to so many instructions.
 enum { NEAR = 4 };
-// So many instructions of an operation are gone through: what comes after is a copy, a step for each turn of
-// a loop. A block is filled by a free, later than it is looked at by realloc.
+// So many instructions of an operation are gone through: what comes after is a copy, a step for
+// each turn of a loop. A block is filled by a free, later than it is looked at by realloc.
 enum { STEPS_MAX = 140, STEPS_OF_FREE_MAX = 240 };
 
 static const struct scenario *scene;
@@ -126,7 +127,7 @@ static void ask_owner(enum request for_what) {
     wait_while(&request, for_what);
 }
 
-// ---- the other thread -----------------------------------------------------------------------------------
+// ---- the other thread ------------------------------------------------------------------------
 
 // Behind these instructions, counted from 1, the owner makes a change. 0 is never.
 enum { CHANGES = 3 };
@@ -262,9 +263,10 @@ static void run_scene(const struct operation *operation, int schedules_max, uint
     now = NULL;
 }
 
-// Blocks of all levels, a few of them first, which are enough for a short run. The three that are smaller than
-// 4 KiB are in mixtures of classes in a KiB. Where blocks that are freed wait for their class to ask for some,
-// as they do without hardening, those beside must be more than can wait.
+// Blocks of all levels, a few of them first, which are enough for a short run. The three that are
+// smaller than 4 KiB are in mixtures of classes in a KiB. Where blocks that are freed wait for
+// their class to ask for some, as they do without hardening, those beside must be more than can
+// wait.
 static const struct scenario HARDENED[] = {
     {176, 48, 3},     {20000, 20000, 4}, {70000, 70000, 4}, {704, 320, 2},
     {2816, 1280, 2}, {5120, 5120, 4},   {60000, 20000, 4},

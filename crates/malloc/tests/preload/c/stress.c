@@ -1,16 +1,16 @@
-// Blocks of a few classes come and go in the threads that have made them, while other threads ask for the size of
-// blocks that lie between them, grow, shrink and free them. What is written in a block names its maker and its
-// number, and whoever frees or moves it looks at all of it first.
+// Blocks of a few classes come and go in their makers' threads, while other threads measure, grow,
+// shrink and free blocks between them. A block's contents name its maker and its number, and
+// whoever frees or moves it checks all of it first.
 //
-//   stress TURNS   of each of four threads; two turns are some seven calls
+// stress TURNS   of each of four threads; two turns are some seven calls
 //
-// Each thread draws the same number of random words for each turn, whatever it finds: so what it does
-// follows from the seed alone (SEED), and with it the text that this program prints, the same with any malloc.
-// Who meets whom is left to the machine, which timers disturb: on two cores an interleaving inside of a few
-// instructions wants an interruption.
+// Each thread draws the same number of random words per turn, whatever it finds: so its actions
+// follow from the seed alone (SEED), and with them the printed text, the same with any malloc. The
+// machine decides which threads meet, and timers disturb it: on two cores only an interruption
+// brings another thread between a few instructions.
 //
-// With ORACLE=1 a shadow has a bit for every 16 bytes that somebody has: no block may be given out that overlaps
-// with another.
+// With ORACLE=1 a shadow has a bit for every 16 bytes in use: no block may be handed out that
+// overlaps another.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -26,7 +26,7 @@
 
 enum { THREADS = 4 };
 
-// ---- the shadow -----------------------------------------------------------------------------------------
+// ---- the shadow ------------------------------------------------------------------------------
 
 enum { GRANULE = 16 };
 // As far as addresses of programs go, on all machines with pages of four levels.
@@ -73,7 +73,7 @@ static void release(const char *block, size_t usable) {
     }
 }
 
-// ---- blocks ----------------------------------------------------------------------------------------------
+// ---- blocks ----------------------------------------------------------------------------------
 
 struct piece {
     char *block; // NULL if there is none
@@ -194,10 +194,10 @@ static void resize(struct life *life, struct piece *piece, size_t size) {
     *piece = moved;
 }
 
-// ---- sizes -----------------------------------------------------------------------------------------------
+// ---- sizes -----------------------------------------------------------------------------------
 
-// By turns blocks of one level and of all, few sizes and many: classes of one level mix in a KiB when some of
-// several sizes come and go.
+// By turns blocks of one level and of all, few sizes and many: classes of one level mix in a KiB
+// when some of several sizes come and go.
 enum { LEVELS = 6, PHASE = 1 << 14 };
 
 static size_t size_of_level(unsigned level, uint64_t word) {
@@ -220,7 +220,7 @@ static size_t draw_size(uint64_t seed, uint64_t turn, uint64_t word) {
     return size_of_level(level, word);
 }
 
-// ---- threads ---------------------------------------------------------------------------------------------
+// ---- threads ---------------------------------------------------------------------------------
 
 // Where blocks change hands. Whoever finds one busy goes on.
 enum { BOXES = 512 };
@@ -301,7 +301,8 @@ static timer_t start_timer(int number) {
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     timer_t timer;
     CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-    // One thread every 41 microseconds, the others less often: signals would take all the time else.
+    // One thread every 41 microseconds, the others less often: signals would take all the time
+    // else.
     long interval_ns = number == 1 ? 41000 : 300000 + 53000 * number;
     struct itimerspec often = {{0, interval_ns}, {0, interval_ns}};
     CHECK(timer_settime(timer, 0, &often, NULL) == 0);

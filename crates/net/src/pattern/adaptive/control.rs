@@ -60,7 +60,7 @@ pub(super) struct Seen<'a> {
     pub(super) held: &'a [usize],
 }
 
-/// What to do now.
+/// The next actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Length of the next stretch.
@@ -348,7 +348,7 @@ impl Control {
         moves
     }
 
-    /// Moves connections that came to an inactive thread, and those that suffer beside one that
+    /// Moves connections of inactive threads, and connections that share a thread with one that
     /// asks too much.
     fn mend(&self, held: &[usize]) -> Vec<(usize, Order)> {
         let active = self.active();

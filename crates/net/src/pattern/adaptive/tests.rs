@@ -1,4 +1,4 @@
-//! Controls beside simulated machines.
+//! The controller on simulated machines.
 
 use super::control::{Control, Seen, Way};
 use crate::pattern::crew::{Which, choose};
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// Two cores, for the server and for those who ask, each of whom asks again when answered.
+/// Two cores for the server and its clients; each client asks again when it is answered.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     connections: usize,
@@ -34,8 +34,8 @@ struct Load {
 }
 
 impl Load {
-    /// A server's microseconds for a request. A ring serves all that has come with one call; an
-    /// edge needs two for each.
+    /// The server's microseconds for a request. A ring serves all waiting requests with one system
+    /// call; edge needs two for each.
     fn cost(&self, way: Way) -> f64 {
         let together = (self.connections / way.threads).clamp(1, 32) as f64;
         let calls = match way.kind {
@@ -46,7 +46,7 @@ impl Load {
         self.work_us + calls + 0.4 * (way.threads - 1) as f64
     }
 
-    /// Replies for a second.
+    /// Replies per second.
     fn rate(&self, way: Way) -> f64 {
         let asking = 2.0;
         let server = self.cost(way);
@@ -74,7 +74,7 @@ impl Load {
         (0..KINDS.len()).flat_map(of).fold(0.0, f64::max)
     }
 
-    /// The share of its time for which each thread at work is busy, if one did it all.
+    /// The share of its time for which each working thread is busy.
     fn busy(&self, way: Way) -> f64 {
         (self.rate(way) * self.cost(way) / 1e6 / way.threads as f64).min(1.0)
     }
@@ -88,7 +88,7 @@ struct Simulation {
     noise: f64,
     now: f64,
     moved: usize,
-    /// Ends of windows, replies, and what the best way would have brought.
+    /// Ends of windows, replies, and the replies of the best way.
     windows: Vec<(f64, f64, f64)>,
 }
 
@@ -122,7 +122,7 @@ impl Simulation {
             let length = ticks as f64 / SECOND;
             self.now += length;
             let factor = (self.noise * self.random.normal()).exp();
-            // What moves is not served for some microseconds.
+            // A connection that moves is not served for some microseconds.
             let lost = (self.moved as f64 * 4e-6).min(length);
             self.moved = 0;
             let calls = load.rate(way) * factor * (length - lost);
@@ -146,7 +146,7 @@ impl Simulation {
         }
     }
 
-    /// The share of the best from one moment to another.
+    /// The replies as a share of the best way's, from one time to another.
     fn share(&self, from: f64, to: f64) -> f64 {
         let windows = self.windows.iter();
         let some = windows.filter(|(end, ..)| (from..to).contains(end));
@@ -241,20 +241,20 @@ fn the_threads_at_work_have_all_connections_and_as_many_each() {
     }
 }
 
-/// One connection asks without end for what takes long; the others are given to a thread that has
-/// time for them. When all is as it should be, nothing moves any more.
+/// One connection makes long requests without end; the others are given to a thread that has time
+/// for them. After that nothing moves any more.
 #[test]
 fn who_asks_too_much_is_left_alone() {
     let kinds = ["edge".to_owned()];
     let mut control = Control::new(&kinds, 2, CORES, SECOND);
-    // What each connection has asked for of late; the first asks for most.
+    // The recent work of each connection; the first asks for most.
     let heavy = 90_000;
     let mut there: Vec<Vec<u64>> = vec![vec![500; 11], Vec::new()];
     there[0][0] = heavy;
     let mut lonely = 0;
     for _ in 0..3000 {
         let way = control.way();
-        // The heavy one is on the first thread; each of the others asks for a fiftieth of a thread.
+        // The heavy one is on the first thread; each other one needs a fiftieth of a thread.
         let held: Vec<usize> = there.iter().map(Vec::len).collect();
         let on_second = held[1] as f64;
         let rate = match way.threads {

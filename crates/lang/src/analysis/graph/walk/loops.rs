@@ -138,7 +138,7 @@ impl Walk<'_> {
         };
         self.doubts.pop();
         if writes.is_structural {
-            // What comes next may be in the next round, or behind the loop.
+            // The next operation may be in the next round, or after the loop.
             for (operation, _) in std::mem::take(&mut self.pending) {
                 self.tally.follows(operation, None, 0.0);
             }
@@ -147,7 +147,7 @@ impl Walk<'_> {
         (self.weight, self.is_exact) = (weight, is_exact);
         self.forget(l, writes);
         match flow {
-            // A loop that a round leaves for good is still a loop; what follows it is as likely.
+            // A loop that a round leaves is still a loop; the code after it is as likely.
             Flow::Return | Flow::Raise(_) | Flow::Stop if !is_known => Flow::Next,
             flow => flow,
         }

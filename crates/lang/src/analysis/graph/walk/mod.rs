@@ -2,7 +2,7 @@
 //!
 //! The main sequence, initialisers and constructors are followed step by step: what they make and
 //! connect is real. A behaviour is then walked as one pass. Where a condition is not known both
-//! branches are walked with a part of the weight each, and what they leave behind is joined. Where
+//! branches are walked with a part of the weight each, and their results are joined. Where
 //! a loop only computes, it is walked once with the weight of all its rounds.
 
 mod calls;
@@ -46,7 +46,7 @@ pub(super) enum Flow {
 /// Which part of a component's life is walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Once, when it is made; of the main sequence all.
+    /// Once, at its creation; for the main sequence all of it.
     Start,
     /// A pass.
     Pass,
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
         &self.module.functions[self.frame.function]
     }
 
-    /// Notes what nobody can know before the run.
+    /// Notes a fact that cannot be known before the run.
     fn unknown(&mut self, kind: UnknownKind, reason: &'static str, span: Span) {
         let unknown = (kind, reason, span);
         if !self.tally.unknowns.contains(&unknown) {

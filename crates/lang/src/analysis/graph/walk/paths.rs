@@ -58,7 +58,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Exchanges what a spot holds. None: an element that nobody stored.
+    /// Exchanges the content of a spot. `None`: an element that was never stored.
     fn swap(&mut self, spot: Spot, value: Option<Known>) -> Option<Known> {
         let plain = value.unwrap_or(Known::Unknown);
         let slot = match spot {

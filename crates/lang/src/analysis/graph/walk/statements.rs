@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
                 (Some(Known::Int(a)), Known::Int(b)) if a == b => {
                     return self.block(&handler.body);
                 }
-                // Which exception it is nobody knows: the first handler is as good as another.
+                // The exception is unknown: the first handler is as good as another.
                 (Some(_), Known::Unknown) => return self.block(&handler.body),
                 _ => {}
             }

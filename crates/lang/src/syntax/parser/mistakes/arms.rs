@@ -7,7 +7,7 @@ use crate::syntax::parser::{Failed, Parse, Parser};
 use crate::syntax::token::{Kind, Token};
 
 impl Parser<'_> {
-    /// The colon behind the label of an arm.
+    /// The colon after the label of an arm.
     pub(in crate::syntax::parser) fn arm_colon(&mut self, after: &str) -> Parse<()> {
         if self.eat(Kind::Colon) {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::syntax::token::{Kind, Token};
 
 impl Parser<'_> {
     /// The keyword `kind`. Another word of its sort is taken for it; if it is only left out,
-    /// reading goes on without it.
+    /// reading continues without it.
     pub(in crate::syntax::parser) fn expect_word(
         &mut self,
         kind: Kind,

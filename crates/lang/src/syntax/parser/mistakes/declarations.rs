@@ -25,7 +25,7 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    /// `type T = integer`, `type T integer`: goes on if a type follows.
+    /// `type T = integer`, `type T integer`: continues if a type follows.
     pub(in crate::syntax::parser) fn is_expected(&mut self) -> Parse<()> {
         let stands_for_is = matches!(
             self.kind(),

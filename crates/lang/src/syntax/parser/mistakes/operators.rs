@@ -167,7 +167,7 @@ impl Parser<'_> {
         Failed
     }
 
-    /// `=>` and `=<` behind a name: the `=` was read as that of a declaration.
+    /// `=>` and `=<` after a name: the `=` was read as that of a declaration.
     pub(in crate::syntax::parser) fn foreign_equals(&mut self, equals: Token) -> Parse<()> {
         let second = self.token();
         let help = match second.kind {

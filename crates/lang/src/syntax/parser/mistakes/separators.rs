@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.after_unknown_word(word, "", statements);
     }
 
-    /// Goes on with the block that belongs to an unknown word, or behind its line.
+    /// Continues with the block that belongs to an unknown word, or after its line.
     fn after_unknown_word(&mut self, word: Token, meant: &str, statements: &mut Vec<Expr>) {
         let receives = matches!(meant, "receive" | "acknowledge") && self.kind() == Kind::Name;
         statements.push(if receives {
