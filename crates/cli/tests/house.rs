@@ -62,6 +62,7 @@ const COMMENTS_READ: &[&str] = &[
     "crates/model",
     "crates/probe",
     "crates/watch",
+    "crates/draw",
     "crates/testing",
     "crates/lang",
     "crates/text",
