@@ -66,6 +66,11 @@ const COMMENTS_READ: &[&str] = &[
     "crates/watch",
     "crates/draw",
     "crates/testing",
+<<<<<<< HEAD
+=======
+    "crates/heap",
+    "crates/malloc",
+>>>>>>> h-heap
     "crates/lang",
     "crates/text",
     "crates/toolchain",
@@ -73,8 +78,11 @@ const COMMENTS_READ: &[&str] = &[
     "crates/driver",
     "crates/report",
     "crates/cli",
+<<<<<<< HEAD
     "crates/heap",
     "crates/malloc",
+=======
+>>>>>>> h-heap
     "fuzz",
 ];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
