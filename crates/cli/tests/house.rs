@@ -64,6 +64,7 @@ const COMMENTS_READ: &[&str] = &[
     "crates/model",
     "crates/probe",
     "crates/watch",
+    "crates/draw",
     "crates/testing",
     "crates/heap",
     "crates/malloc",

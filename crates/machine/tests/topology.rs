@@ -310,7 +310,7 @@ fn bad_descriptions_say_what_to_write() {
         ("", "cannot read ``; write an item like"),
         ("2 sockets", "cannot read `2 sockets`; write an item like"),
         ("0 cores", "write numbers of cores"),
-        ("2 cores, 3 cores", "`3 cores` says again"),
+        ("2 cores, 3 cores", "`3 cores` repeats another item"),
         (
             "3 packages, 1/2 cores",
             "2 numbers of cores are given where 3 are needed",
@@ -321,7 +321,7 @@ fn bad_descriptions_say_what_to_write() {
         ("offline 0", "no hardware thread is online"),
         ("l2 1M per socket", "write a cache"),
         ("l2 1M per core line 48", "write a cache"),
-        ("l2 1M per core, l2 2M per core", "says again"),
+        ("l2 1M per core, l2 2M per core", "repeats another item"),
         (
             "2 packages, memory 1G/1G/1G",
             "3 memory sizes are given where 2 are needed",

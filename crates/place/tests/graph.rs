@@ -31,7 +31,7 @@ fn what_is_wrong_is_said() {
     let said = |text: &str| Graph::from_json(text).expect_err("it is wrong").to_string();
     for (text, word) in [
         ("", "line 1"),
-        ("{}", "no graph"),
+        ("{}", "not a graph"),
         (r#"{"format": 9}"#, "format 9"),
         (r#"{"format": 1, "components": [{}]}"#, "no name"),
         (

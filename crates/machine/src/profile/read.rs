@@ -35,7 +35,7 @@ pub enum ProfileError {
     )]
     NotAProfile,
     /// The file comes from a newer Hearth, in a format that this one does not know.
-    #[error("the profile has format {format} and this Hearth reads up to {format}: {newer}or {again}", newer = newer(.written_by.as_deref()), format = FORMAT, again = AGAIN)]
+    #[error("the profile has format {format} and this Hearth reads up to {newest}: {newer}or {again}", newer = newer(.written_by.as_deref()), newest = FORMAT, again = AGAIN)]
     Newer {
         /// The file's format.
         format: u64,

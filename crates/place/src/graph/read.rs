@@ -49,7 +49,7 @@ pub enum GraphError {
     )]
     NotAGraph,
     /// A format that this Hearth does not know.
-    #[error("the graph has format {format} and this Hearth reads up to {format}: use a newer Hearth, or write the graph again with this one", format = FORMAT)]
+    #[error("the graph has format {format} and this Hearth reads up to {newest}: use a newer Hearth, or write the graph again with this one", newest = FORMAT)]
     Newer {
         /// The file's format.
         format: u32,

@@ -63,7 +63,7 @@ pub enum PlanError {
         reason: String,
     },
     /// A format that this Hearth does not know.
-    #[error("the plan has format {format} and this Hearth reads up to {format}: use a newer Hearth, or write the plan again", format = FORMAT)]
+    #[error("the plan has format {format} and this Hearth reads up to {newest}: use a newer Hearth, or write the plan again", newest = FORMAT)]
     Newer {
         /// The file's format.
         format: u32,
