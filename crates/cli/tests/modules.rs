@@ -10,7 +10,10 @@
 //! A parent assembles its children, so what it takes from them is no edge. Tests and loom models
 //! are left out. Run with `--nocapture` to see the circles of the crates in [`EXCEPTIONS`].
 
-#![expect(clippy::print_stdout, reason = "the circles are for the reader of the test")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the circles are for the reader of the test"
+)]
 
 mod support;
 
