@@ -34,16 +34,10 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "hearth-runtime",
         "carved into contract, exchange, steering, services and rim",
     ),
-    ("hearth-sync", "requests know the mailbox that they wait in"),
     (
         "hearth-lang",
         "`emit` takes its sources from `compile`; the walk of `graph` is one circle",
     ),
-    (
-        "hearth-sys",
-        "clocks and files under /proc take the interface from `system`",
-    ),
-    ("cachet", "the commands of a session know the session"),
     ("hearth-studies", "`error` knows one study's errors"),
     (
         "hearth-study",

@@ -12,7 +12,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 const ROUNDS: u32 = 1_000_000;
 
 fn measure<T: Send + Sync + Clone + 'static>(
-    hearth: Hearth,
+    hearth: &Hearth,
     cores: [u32; 2],
     value: T,
 ) -> Result<Duration, Failure> {
@@ -45,15 +45,15 @@ fn main() -> Result<(), Failure> {
         println!("{place}:");
         println!(
             "  i32, by its bits:      {:?}",
-            measure(hearth, cores, 1_i32)?
+            measure(&hearth, cores, 1_i32)?
         );
         println!(
             "  u64, moved:            {:?}",
-            measure(hearth, cores, 1_u64)?
+            measure(&hearth, cores, 1_u64)?
         );
         println!(
             "  1 KiB, moved:          {:?}",
-            measure(hearth, cores, [1_u8; 1024])?
+            measure(&hearth, cores, [1_u8; 1024])?
         );
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
-use hearth_runtime::embed::{self, ComponentSettings, End, Handle};
+use hearth_runtime::embed::{self, ComponentSettings, End, Handle, Runtime};
 
 use crate::error::JoinError;
 use crate::once::{Once, lock};
@@ -16,13 +16,19 @@ use crate::once::{Once, lock};
 #[derive(Clone, Debug)]
 #[must_use = "nothing is made before `spawn`"]
 pub struct ComponentBuilder {
+    runtime: Runtime,
     settings: ComponentSettings,
     location: &'static Location<'static>,
 }
 
 impl ComponentBuilder {
-    pub(crate) fn new(name: &str, location: &'static Location<'static>) -> ComponentBuilder {
+    pub(crate) fn new(
+        runtime: &Runtime,
+        name: &str,
+        location: &'static Location<'static>,
+    ) -> ComponentBuilder {
         ComponentBuilder {
+            runtime: runtime.clone(),
             settings: ComponentSettings {
                 name: name.to_owned(),
                 ..ComponentSettings::default()
@@ -90,7 +96,7 @@ impl ComponentBuilder {
             let _ = ended.end.put(end);
         };
         let (body, at_end) = (Box::pin(body), Box::new(at_end));
-        let handle = embed::spawn(&self.settings, self.location, body, at_end);
+        let handle = embed::spawn(&self.runtime, &self.settings, self.location, body, at_end);
         Component { handle, fate }
     }
 }

@@ -1,9 +1,9 @@
-//! The runtime in this process, and its start.
+//! Runtimes, and their start.
 
 use std::future::Future;
 use std::panic::Location;
 
-use hearth_runtime::embed::{self, Settings};
+use hearth_runtime::embed::{self, Runtime, Settings};
 pub use hearth_runtime::embed::{Carrier, Placement, Servers};
 
 use crate::component::{Component, ComponentBuilder};
@@ -12,9 +12,12 @@ use crate::future::{Ending, Wait};
 use crate::insense::{Compiled, Program};
 use crate::place::{ComponentPlacement, PlacementEvent, Plan};
 
-/// The runtime in this process, which makes components. There is one: copies of this are the same.
+/// A runtime, which makes components.
 ///
-/// Dropping it changes nothing: components run until they end or the process does.
+/// Each start makes a runtime of its own: several share nothing but the machine. A clone is another
+/// handle on the same runtime. When the last handle is dropped, the components that still run are
+/// asked to stop, as by [`Component::stop`]; the drop waits until they have ended, and with them the
+/// runtime's threads.
 ///
 /// # Beside tokio
 ///
@@ -42,8 +45,8 @@ use crate::place::{ComponentPlacement, PlacementEvent, Plan};
 ///     Ok(())
 /// }
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Hearth(());
+#[derive(Clone, Debug)]
+pub struct Hearth(pub(crate) Runtime);
 
 impl Hearth {
     /// Starts the runtime with one worker a core.
@@ -55,7 +58,7 @@ impl Hearth {
     /// ```
     ///
     /// # Errors
-    /// Fails if Hearth already runs with other settings.
+    /// Starting with these settings does not fail today.
     pub fn start() -> Result<Hearth, StartError> {
         Hearth::builder().start()
     }
@@ -88,7 +91,7 @@ impl Hearth {
         F: Future + Send + 'static,
         F::Output: Send,
     {
-        ComponentBuilder::new("", Location::caller()).spawn(future)
+        ComponentBuilder::new(&self.0, "", Location::caller()).spawn(future)
     }
 
     /// Begins a component that has a name, or a place.
@@ -103,7 +106,7 @@ impl Hearth {
     /// ```
     #[track_caller]
     pub fn component(&self, name: &str) -> ComponentBuilder {
-        ComponentBuilder::new(name, Location::caller())
+        ComponentBuilder::new(&self.0, name, Location::caller())
     }
 
     /// Waits until all components of the process have ended. Await it outside of components: a
@@ -129,7 +132,7 @@ impl Hearth {
     /// Fails as soon as the remaining components are all blocked and nothing outside can wake one.
     /// They stay as they are: their peers may still be connected, or they may be stopped.
     pub fn wait(&self) -> Wait {
-        embed::rest()
+        embed::rest(&self.0)
     }
 
     /// Starts a program that was compiled from Insense: makes a component of its main sequence. The
@@ -140,7 +143,7 @@ impl Hearth {
     /// # Panics
     /// Panics the second time, because a program has one set of globals.
     pub fn start_program(&self, program: Program) -> Ending {
-        Compiled::found(program.main()).run()
+        Compiled::found(program.main(&self.0)).run()
     }
 
     /// Finds the running Insense component of a name: `Ping`, or `Ping#2` if there are several of
@@ -158,7 +161,7 @@ impl Hearth {
     /// # Errors
     /// Fails if no component has the name, or if it has ended.
     pub fn find(&self, name: &str) -> Result<Compiled, NoSuchComponent> {
-        embed::find(name).map(Compiled::found)
+        embed::find(&self.0, name).map(Compiled::found)
     }
 
     /// Lists the places of all components that have not ended, in the order in which they were
@@ -178,7 +181,7 @@ impl Hearth {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn placements(&self) -> Vec<ComponentPlacement> {
-        embed::placements()
+        embed::placements(&self.0)
     }
 
     /// Lists the names in the plan ([`Builder::plan`]) that no component has had yet, in the plan's
@@ -197,7 +200,7 @@ impl Hearth {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unmatched_plan_names(&self) -> Vec<String> {
-        embed::missing()
+        embed::missing(&self.0)
     }
 
     /// Calls `listener` from now on whenever [`Placement::Talk`] moves components, when
@@ -213,7 +216,7 @@ impl Hearth {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_placement(&self, listener: impl FnMut(&PlacementEvent) + Send + 'static) {
-        embed::listen(Box::new(listener));
+        embed::listen(&self.0, Box::new(listener));
     }
 
     /// Takes the messages of Insense components that ended by an uncaught exception and whose end
@@ -225,7 +228,7 @@ impl Hearth {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take_failures(&self) -> Vec<String> {
-        embed::failures()
+        embed::failures(&self.0)
     }
 }
 
@@ -354,7 +357,7 @@ impl Builder {
         self
     }
 
-    /// Starts the runtime. If it already runs with the same settings, returns that one.
+    /// Starts a runtime.
     ///
     /// ```
     /// use hearth::Hearth;
@@ -362,18 +365,15 @@ impl Builder {
     ///
     /// let none = Hearth::builder().workers(0).start();
     /// assert!(matches!(none, Err(StartError::Workers { asked: 0, .. })));
-    /// Hearth::builder().workers(2).start()?;
-    /// assert!(Hearth::builder().workers(2).start().is_ok());
-    /// let other = Hearth::builder().workers(3).start();
-    /// assert_eq!(other.unwrap_err(), StartError::AlreadyStarted);
+    /// let small = Hearth::builder().workers(1).start()?;
+    /// let large = Hearth::builder().workers(2).start()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Fails if Hearth already runs with other settings, if the number of workers is not possible,
-    /// or if the plan or the profile does not fit the machine or the other settings.
+    /// Fails if the number of workers is not possible, or if the plan or the profile does not fit the
+    /// machine or the other settings.
     pub fn start(self) -> Result<Hearth, StartError> {
-        embed::start(&self.settings)?;
-        Ok(Hearth(()))
+        Ok(Hearth(embed::start(&self.settings)?))
     }
 }

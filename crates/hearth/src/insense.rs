@@ -49,6 +49,7 @@ use hearth_runtime::embed::Foreign;
 pub use hearth_runtime::embed::{ForeignType, Port, Portable, Program, Record};
 
 use crate::error::{NoSuchPort, UncaughtException};
+use crate::hearth::Hearth;
 use crate::once::Once;
 
 /// A component that was compiled from Insense: found by its name
@@ -61,8 +62,10 @@ pub struct Compiled {
 impl Compiled {
     /// Makes a component of this kind. It does not run yet, so that its ports can be connected
     /// first.
-    pub fn new(of: ForeignType) -> Compiled {
-        Compiled { foreign: of.make() }
+    pub fn new(hearth: &Hearth, of: ForeignType) -> Compiled {
+        Compiled {
+            foreign: of.make(&hearth.0),
+        }
     }
 
     /// Starts a component that [`Compiled::new`] made.
@@ -160,7 +163,7 @@ macro_rules! __insense_module {
 
             $(
                 #[doc = ::core::concat!("Makes a component `", $kind, "`, not yet running.")]
-                pub fn $make() -> $crate::insense::Compiled {
+                pub fn $make(hearth: &$crate::Hearth) -> $crate::insense::Compiled {
                     unsafe extern "C" {
                         #[link_name = $symbol]
                         static KIND: *const $crate::__private::ComponentDescriptor;
@@ -170,7 +173,7 @@ macro_rules! __insense_module {
                     // SAFETY: hearth-build compiled this symbol, it stays, and the constructor
                     // takes no arguments.
                     let kind = unsafe { $crate::insense::ForeignType::from_raw(KIND) };
-                    $crate::insense::Compiled::new(kind)
+                    $crate::insense::Compiled::new(hearth, kind)
                 }
             )*
         }

@@ -25,7 +25,7 @@
 //!
 //! # The parts
 //!
-//! - [`Hearth`] starts the runtime in this process and makes components of futures. A [`Component`]
+//! - [`Hearth`] starts a runtime and makes components of futures. A [`Component`]
 //!   stands for one of them: it stops it and tells how it ended.
 //! - [`channel()`] makes an [`Out`] and an [`In`] that are connected. Clones of an end have its
 //!   peers; [`connect`] connects any others. [`select`] receives from the first of several that has

@@ -205,10 +205,10 @@ pub struct Sender<T: Send + 'static> {
 impl<T: Send + 'static> Sender<T> {
     /// Takes over an out half-channel.
     #[track_caller]
-    pub fn new(_hearth: &Hearth, out: Out<T>) -> Sender<T> {
+    pub fn new(hearth: &Hearth, out: Out<T>) -> Sender<T> {
         let desk: Arc<Sending<T>> = Desk::new(false);
         let keeper = Keeper(Arc::clone(&desk));
-        proxy(Location::caller()).spawn(async move {
+        proxy(hearth, Location::caller()).spawn(async move {
             while let Some(request) = keeper.0.next().await {
                 let Some(value) = lock(&request.question).take() else {
                     continue;
@@ -299,10 +299,10 @@ pub struct Receiver<T: Send + 'static> {
 impl<T: Send + 'static> Receiver<T> {
     /// Takes over an in half-channel.
     #[track_caller]
-    pub fn new(_hearth: &Hearth, into: In<T>) -> Receiver<T> {
+    pub fn new(hearth: &Hearth, into: In<T>) -> Receiver<T> {
         let desk: Arc<Receiving<T>> = Desk::new(true);
         let keeper = Keeper(Arc::clone(&desk));
-        proxy(Location::caller()).spawn(async move {
+        proxy(hearth, Location::caller()).spawn(async move {
             // A result for a request that was left just then.
             let mut kept = None;
             while let Some(request) = keeper.0.next().await {
@@ -372,6 +372,6 @@ impl<T: Send + 'static> Drop for Receiver<T> {
     }
 }
 
-fn proxy(location: &'static Location<'static>) -> ComponentBuilder {
-    ComponentBuilder::new("Outside", location).service()
+fn proxy(hearth: &Hearth, location: &'static Location<'static>) -> ComponentBuilder {
+    ComponentBuilder::new(&hearth.0, "Outside", location).service()
 }

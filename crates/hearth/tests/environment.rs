@@ -19,13 +19,25 @@ fn run(case: &str, variables: &[(&str, &str)]) {
 }
 
 /// Runs one case, in its own process.
+/// The numbers of the workers of three components that nothing places.
+fn workers_of_three(hearth: &Hearth) -> Vec<usize> {
+    for _ in 0..3 {
+        hearth.spawn(std::future::pending::<()>());
+    }
+    let placements = hearth.placements().into_iter();
+    placements
+        .map(|placement| placement.worker.unwrap())
+        .collect()
+}
+
 #[test]
 fn a_case() {
     match std::env::var(CASE).as_deref() {
         Ok("read") => {
-            Builder::from_env().unwrap().start().unwrap();
-            let same = Hearth::builder().workers(3).placement(Placement::Spread);
-            assert!(same.start().is_ok());
+            let read = Builder::from_env().unwrap().start().unwrap();
+            let said = Hearth::builder().workers(3).placement(Placement::Spread);
+            assert_eq!(workers_of_three(&read), [0, 1, 2]);
+            assert_eq!(workers_of_three(&said.start().unwrap()), [0, 1, 2]);
         }
         Ok("refused") => {
             let error = Builder::from_env().unwrap_err();
@@ -33,9 +45,7 @@ fn a_case() {
             assert!(error.to_string().starts_with(expected), "{error}");
         }
         Ok("ignored") => {
-            Hearth::start().unwrap();
-            assert!(Hearth::builder().start().is_ok());
-            assert!(Hearth::builder().workers(3).start().is_err());
+            assert_eq!(workers_of_three(&Hearth::start().unwrap()), [0, 0, 0]);
         }
         Ok(other) => panic!("there is no case {other}"),
         Err(_) => {}

@@ -60,14 +60,15 @@ fn all_who_wait_for_rest_are_told_whatever_their_wakers_do() {
         let on_wake: Deed = Box::new(move || {
             // It may call the runtime but not block: a thread of a worker may run it.
             let blocked = std::panic::catch_unwind(|| block_on(async {}));
-            let component = Hearth::start();
-            says.send((number, blocked.is_err(), component.is_err()))
+            let other = Hearth::builder().workers(1).start();
+            says.send((number, blocked.is_err(), other.is_ok()))
                 .unwrap();
             panic!("the waker of {number}");
         });
         // A waker that another one replaces begins a wait of its own.
+        let again = hearth.clone();
         let on_drop: Deed = Box::new(move || {
-            let mut nested = hearth.wait();
+            let mut nested = again.wait();
             let _ = poll(&mut nested, Waker::noop());
         });
         let _ = poll(&mut wait, &strange(None, Some(on_drop)));

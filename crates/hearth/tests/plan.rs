@@ -14,7 +14,7 @@ fn refused(builder: hearth::Builder) -> String {
 }
 
 /// Makes a component that waits until its peer is dropped.
-fn waiting(hearth: Hearth, name: &str) -> (hearth::Out<i32>, Component<()>) {
+fn waiting(hearth: &Hearth, name: &str) -> (hearth::Out<i32>, Component<()>) {
     let (out, into) = channel::<i32>();
     let component = hearth.component(name).spawn(async move {
         let _ = into.recv().await;
@@ -87,7 +87,7 @@ fn plans_are_followed_or_refused() {
     let missing = hearth.unmatched_plan_names();
     assert_eq!(missing.len(), 6, "nobody is made yet: {missing:?}");
     let names = ["Reader", "Worker", "Worker", "Lane#7", "Other"];
-    let all_waiting: Vec<_> = names.iter().map(|name| waiting(hearth, name)).collect();
+    let all_waiting: Vec<_> = names.iter().map(|name| waiting(&hearth, name)).collect();
     assert_eq!(hearth.unmatched_plan_names(), ["Own", "Raeder"]);
     let places = hearth.placements();
     assert_eq!(places.len(), names.len());

@@ -1,7 +1,7 @@
 //! What there is, counted: for tests that look for what is left behind.
 
-use crate::channel::{hub::Hub, link};
-use crate::{external, registry};
+use crate::exchange::channel::{hub::Hub, link};
+use crate::seats::{registry, waits};
 
 /// How many of each there are. Exact while nothing runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,6 @@ pub fn take() -> Census {
         components: registry::running(),
         hubs: Hub::in_use(),
         links: link::in_use(),
-        waits: external::open_waits(),
+        waits: waits::open_waits(),
     }
 }

@@ -1,13 +1,32 @@
 //! Components, channels, carriers and services behind a C ABI.
 //!
 //! A component is a struct that starts with [`abi::Component`] and a function that resumes it. The
-//! runtime's part of it is its [`seat::Seat`]. Components meet at half-channels ([`channel`]); a
-//! carrier ([`carrier`]) resumes them and parks them while they wait; [`external`] is the door for
-//! timers, input and devices, and idle carriers wait for those ([`poller`]). The contract with compiled programs is `include/hearth.h`, mirrored in
-//! [`abi`].
+//! runtime's part of it is its [`seat`](seats::seat::Seat). Components meet at half-channels
+//! ([`channel`]); a carrier resumes them and parks them while they wait; [`external`] is the door
+//! for timers, input and devices, and idle carriers wait for those. The contract with compiled
+//! programs is the crate [`hearth_abi`].
+//!
+//! The crate is rooms, and each uses only those before it:
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | `ground` | atomics and locks, options, output, the ways a process ends |
+//! | `seats` | the runtime's part of a component: seat, offer, registry, exceptions |
+//! | `hooks` | the tables by which the exchange calls the rooms above it |
+//! | `recording` | what happens, written down if somebody watches |
+//! | `outside` | knowing when nothing runs; waiting for descriptors and moments |
+//! | `exchange` | values, channels, carriers, components; tickets and timers |
+//! | `placer` | who runs where: the first choice, and moving while it runs |
+//! | `report` | the deadlock report |
+//! | `simulator` | a program on one thread, by a schedule that can be had again |
+//! | `portable` | values as bytes, for other nodes |
+//! | `services` | what the prelude names: natives and devices |
+//! | `remote` | channels between nodes |
+//! | `program` | assembles all of this for a compiled program |
+//! | `embed` | assembles it for a program in Rust |
 //!
 //! Of Insense this crate knows values and exceptions, nothing of syntax or typing. It alone decides
-//! when the process ends ([`exits`]).
+//! when the process ends.
 
 #![cfg_attr(
     loom,
@@ -18,81 +37,70 @@
     )
 )]
 
-pub mod abi;
-mod carrier;
+pub use hearth_abi as abi;
+
+mod ground;
+
+mod seats;
+
+mod hooks;
+mod recording;
+
+mod outside;
+
+mod exchange;
+
 #[cfg(not(loom))]
-pub mod census;
-pub mod channel;
-mod choices;
-mod component;
+mod placer;
+mod report;
+#[cfg(not(loom))]
+mod simulator;
+
+#[cfg(not(loom))]
+mod portable;
+#[cfg(not(loom))]
+pub mod services;
+
+#[cfg(not(loom))]
+pub mod remote;
+
 #[cfg(not(loom))]
 pub mod embed;
+#[cfg(not(loom))]
+mod program;
+
+#[cfg(not(loom))]
+pub mod census;
 // The part of it that several threads share, for its model.
 #[cfg(loom)]
 #[path = "embed/errands/mod.rs"]
 mod errands;
-mod exceptions;
-mod exits;
-pub mod external;
-mod heap;
-#[cfg(not(loom))]
-mod helpers;
-mod idle;
-pub mod object;
-mod offer;
-mod options;
-pub mod output;
-mod placement;
-#[cfg(not(loom))]
-mod placer;
-#[cfg(not(loom))]
-mod poller;
-#[cfg(not(loom))]
-mod portable;
-#[cfg(not(loom))]
-mod program;
-mod registry;
-#[cfg(not(loom))]
-pub mod remote;
-mod report;
-pub mod seat;
-mod servers;
-#[cfg(not(loom))]
-pub mod services;
-mod settings;
-mod signals;
-#[cfg_attr(loom, path = "simulator/absent.rs")]
-mod simulator;
-mod sync;
-mod timers;
-#[cfg(not(loom))]
-mod traffic;
-mod watching;
 
-#[cfg(loom)]
-mod model;
+pub use exchange::carrier::Worker;
+pub use exchange::{channel, external};
+pub use ground::output;
+pub use seats::seat;
 
-pub use carrier::Worker;
-
-/// The functions of `include/hearth.h`, for Rust code that makes components by hand.
+/// The functions of `hearth.h`, for Rust code that makes components by hand.
 pub mod c {
-    pub use crate::channel::{
+    pub use crate::exchange::channel::{
         hearth_acknowledge, hearth_channel_new, hearth_channel_release, hearth_channel_retain,
         hearth_connect, hearth_disconnect, hearth_receive, hearth_release_sender, hearth_select,
         hearth_select_waits, hearth_send,
     };
-    pub use crate::component::{
+    pub use crate::exchange::component::{
         hearth_component_new, hearth_component_release, hearth_component_retain,
         hearth_component_start, hearth_next_pass_slow, hearth_port_assign, hearth_port_of,
         hearth_stop,
     };
-    pub use crate::exceptions::{hearth_raise, hearth_raise_index};
-    pub use crate::heap::{hearth_alloc, hearth_alloc_zeroed, hearth_free};
-    pub use crate::object::{
+    pub use crate::exchange::timers::{hearth_set_rtimer, hearth_set_timer, hearth_unset_timer};
+    pub use crate::exchange::values::heap::{hearth_alloc, hearth_alloc_zeroed, hearth_free};
+    pub use crate::exchange::values::object::{
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
     };
-    pub use crate::placement::hearth_set_core;
+    #[cfg(not(loom))]
+    pub use crate::placer::initial::hearth_set_core;
     #[cfg(not(loom))]
     pub use crate::program::{hearth_argument, hearth_argument_count, hearth_main};
-    pub use crate::timers::{hearth_set_rtimer, hearth_set_timer, hearth_unset_timer};
+    pub use crate::seats::exceptions::{hearth_raise, hearth_raise_index};
 }

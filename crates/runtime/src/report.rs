@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::abi::literal;
-use crate::carrier;
-use crate::channel::{Channel, hub};
-use crate::exceptions::place_of;
-use crate::offer::Stage;
-use crate::output;
-use crate::registry;
-use crate::seat::{Seat, Waiting};
+use crate::exchange::carrier;
+use crate::exchange::channel::{Channel, hub};
+use crate::ground::output;
+use crate::seats::exceptions::place_of;
+use crate::seats::offer::Stage;
+use crate::seats::registry;
+use crate::seats::seat::{Seat, Waiting};
 
 /// A blocked component, as the report sees it.
 struct Blocked {
@@ -65,7 +65,7 @@ unsafe fn look_at(seat: &Seat) -> Blocked {
                 .iter()
                 .filter(|_| !is_held)
                 .map(|registration| {
-                    let channel = &*registration.channel;
+                    let channel = &*registration.channel.cast::<Channel>();
                     (channel_name(channel, registration.site), peers_of(channel))
                 })
                 .collect();
@@ -231,7 +231,8 @@ fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
         .map(
             |peer| match blocked.iter().find(|other| other.id == peer.owner) {
                 Some(owner) => format!("{} ({} is at: {})", peer.name, owner.name, doing(owner)),
-                // Half-channels of a component that has ended are there as long as someone has them.
+                // Half-channels of a component that has ended are there as long as someone has
+                // them.
                 None => match peer.name.rsplit_once('.') {
                     Some((owner, _)) if peer.owner != 0 => {
                         format!("{} ({owner} has ended)", peer.name)

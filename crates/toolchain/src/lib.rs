@@ -31,7 +31,7 @@ use std::process::{Command, Output, Stdio};
 use hearth_text::cause;
 
 /// The C contract travels inside the command, so it always fits the C that the command writes.
-pub const HEADER: &str = include_str!("../../runtime/include/hearth.h");
+pub use hearth_abi::HEADER;
 const HEADER_NAME: &str = "hearth.h";
 const LIBRARY_NAME: &str = "libhearth_runtime.a";
 

@@ -80,7 +80,7 @@ pub const SHAPES: [Shape; 5] = [
 /// Runs a shape: seconds from the first message to the last, and the sum of what was sent.
 pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64), Failure> {
     let hearth = settings(shape, is_placed, cores).start()?;
-    let pairs = (0..shape.pairs).map(|index| pair(hearth, shape, index));
+    let pairs = (0..shape.pairs).map(|index| pair(&hearth, shape, index));
     let (starters, all): (Vec<_>, Vec<_>) = pairs.unzip();
     let start = Instant::now();
     let _starts = hearth.component("Start").spawn(async move {
@@ -123,7 +123,7 @@ fn settings(shape: &Shape, is_placed: bool, cores: &[usize]) -> Builder {
 type Asks = Component<Result<u64, Failure>>;
 
 /// One that asks so many times, once it is told to start, and one that answers.
-fn pair(hearth: Hearth, shape: &Shape, index: usize) -> (Out<bool>, Asks) {
+fn pair(hearth: &Hearth, shape: &Shape, index: usize) -> (Out<bool>, Asks) {
     let (starter, start) = channel::<bool>();
     let (ping, pinged) = channel::<u32>();
     let (pong, ponged) = channel::<u32>();

@@ -7,7 +7,7 @@
 //!
 //! let hearth = Hearth::start()?;
 //! let (fahrenheit, degrees) = (Out::<f32>::new(), In::<f32>::new());
-//! let converter = celsius::new_celsius();
+//! let converter = celsius::new_celsius(&hearth);
 //! fahrenheit.connect_port(&converter.port("fahrenheit")?)?;
 //! degrees.connect_port(&converter.port("celsius")?)?;
 //! let _end = converter.run();

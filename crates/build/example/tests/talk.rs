@@ -91,7 +91,7 @@ fn components_in_rust_and_insense_talk_both_ways() -> Result<(), Failure> {
     assert_eq!(block_on(hearth.wait()), Ok(()));
 
     // An exception ends its component, and is a value.
-    let hasty = clerk::new_hasty();
+    let hasty = clerk::new_hasty(&hearth);
     let divisor = Out::<i32>::new();
     divisor.connect_port(&hasty.port("divisor")?)?;
     let ending = hasty.run();

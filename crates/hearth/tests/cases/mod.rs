@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use crate::start;
 use hearth::error::{JoinError, ReceiveError, ReceiverError, SendError, TryReceiveError};
 use hearth::{Either, Hearth, In, Out, Receiver, Sender, block_on, channel, connect, select};
+
+/// Starts a runtime for a case.
+fn start() -> Hearth {
+    crate::start(module_path!())
+}
 
 /// Counts its instances.
 struct Counted(Arc<AtomicUsize>);

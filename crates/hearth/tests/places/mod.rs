@@ -11,7 +11,7 @@ use hearth::{Builder, Component, Hearth, Placement, block_on, channel};
 const LONG: Duration = Duration::from_secs(60);
 
 /// Makes a pair that sends a number to and fro until it is told to end.
-fn pair(hearth: Hearth, index: usize, is_over: &Arc<AtomicBool>) -> [Component<()>; 2] {
+fn pair(hearth: &Hearth, index: usize, is_over: &Arc<AtomicBool>) -> [Component<()>; 2] {
     let (ping, pinged) = channel::<u64>();
     let (pong, ponged) = channel::<u64>();
     let is_over = Arc::clone(is_over);
@@ -56,7 +56,7 @@ pub(crate) fn pairs_come_together(builder: Builder, of: fn(&ComponentPlacement) 
     let kept = Arc::clone(&events);
     hearth.on_placement(move |event| kept.lock().unwrap().push(event.clone()));
     let is_over = Arc::new(AtomicBool::new(false));
-    let pairs: Vec<_> = (0..2).map(|index| pair(hearth, index, &is_over)).collect();
+    let pairs: Vec<_> = (0..2).map(|index| pair(&hearth, index, &is_over)).collect();
     let start = Instant::now();
     loop {
         let places = hearth.placements();

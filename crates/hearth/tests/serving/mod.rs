@@ -19,7 +19,7 @@ fn hearth() -> Hearth {
     Hearth::builder()
         .workers(2)
         .placement(Placement::Spread)
-        .servers(super::WAY)
+        .servers(crate::way(module_path!()))
         .start()
         .unwrap()
 }

@@ -207,6 +207,7 @@ thread_local! {
 fn destructors_of_thread_locals_use_channels() {
     let hearth = start();
     let (says, said) = mpsc::channel();
+    let own = hearth.clone();
     let last = move || {
         let (out, into) = channel::<String>();
         let refused = poll(&mut out.send("late".to_owned()), Waker::noop());
@@ -214,7 +215,7 @@ fn destructors_of_thread_locals_use_channels() {
             matches!(refused, Poll::Ready(Err(_))),
             "no component runs this"
         );
-        let inner = hearth.spawn(async move { into.recv().await });
+        let inner = own.spawn(async move { into.recv().await });
         drop(out);
         says.send(block_on(inner)).unwrap();
     };

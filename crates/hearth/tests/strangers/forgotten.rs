@@ -48,7 +48,7 @@ fn a_half_channel_is_there_while_its_forgotten_operation_is() {
     let hearth = start();
     for begun in ALL {
         for _ in 0..ROUNDS {
-            let end = stopped(hearth, || async move { begin_and_forget(begun) });
+            let end = stopped(&hearth, || async move { begin_and_forget(begun) });
             assert_eq!(end, Err(JoinError::Stopped), "{begun:?}");
         }
     }

@@ -137,7 +137,7 @@ pub(crate) async fn pause() {
 
 /// Runs a future in a component until it has begun to wait, then stops it, and returns how it
 /// ended.
-pub(crate) fn stopped<F, Fut>(hearth: Hearth, body: F) -> Result<(), JoinError>
+pub(crate) fn stopped<F, Fut>(hearth: &Hearth, body: F) -> Result<(), JoinError>
 where
     F: FnOnce() -> Fut,
     Fut: Future<Output = ()> + Send + 'static,

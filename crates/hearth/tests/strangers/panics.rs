@@ -81,7 +81,7 @@ fn a_destructor_panics_while_its_component_does() {
 fn a_destructor_panics_with_its_component() {
     let hearth = start();
     let (out, _into) = channel::<OnDrop>();
-    let end = stopped(hearth, || async move {
+    let end = stopped(&hearth, || async move {
         let mut send = out.send(OnDrop::new(|| panic!("a value's")));
         begin(&mut send);
         std::mem::forget(send);
@@ -94,7 +94,7 @@ fn a_destructor_panics_with_its_component() {
 #[test]
 fn the_drop_of_a_future_panics() {
     let hearth = start();
-    let end = stopped(hearth, || async move {});
+    let end = stopped(&hearth, || async move {});
     assert_eq!(end, Err(JoinError::Stopped));
     let guard = OnDrop::new(|| panic!("a future's"));
     let component = hearth.spawn(async move {

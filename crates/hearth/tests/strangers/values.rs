@@ -41,7 +41,7 @@ enum Place {
     Arrived,
 }
 
-fn dropped_at(hearth: Hearth, place: Place) -> &'static str {
+fn dropped_at(hearth: &Hearth, place: Place) -> &'static str {
     let (says, said) = mpsc::channel();
     let (other, _other_in) = other();
     let value = OnDrop::new(move || says.send(send_and_forget(&other)).unwrap());
@@ -100,7 +100,7 @@ fn a_destructor_sends() {
         (Place::StoppedWith, "refused"),
         (Place::Arrived, "refused"),
     ] {
-        assert_eq!(dropped_at(hearth, place), expected, "{place:?}");
+        assert_eq!(dropped_at(&hearth, place), expected, "{place:?}");
     }
 }
 
@@ -134,7 +134,7 @@ fn many_destructors_send_in_turn() {
 fn a_destructor_drops_the_half_channel_of_its_send() {
     let hearth = start();
     for _ in 0..ROUNDS {
-        let end = stopped(hearth, || async move {
+        let end = stopped(&hearth, || async move {
             let (out, into) = own_pair::<OnDrop>();
             let out = Arc::new(out);
             let own = Arc::clone(&out);
@@ -220,9 +220,10 @@ fn a_kept_value_goes_with_its_half_channel() {
         })
     };
     let receive = handed.recv().unwrap();
+    let own = hearth.clone();
     let value = OnDrop::new(move || {
         // The thread that drops the half-channel runs this, in no component.
-        says.send(block_on(hearth.spawn(async { 5 }))).unwrap();
+        says.send(block_on(own.spawn(async { 5 }))).unwrap();
     });
     let sent = hearth.spawn(async move { out.send(value).await.is_ok() });
     assert_eq!(block_on(sent), Ok(true));
@@ -238,7 +239,7 @@ fn a_kept_value_goes_with_its_half_channel() {
 fn a_destructor_may_not_block() {
     let hearth = start();
     let (says, said) = mpsc::channel();
-    let end = stopped(hearth, || async move {
+    let end = stopped(&hearth, || async move {
         let (out, into) = channel::<OnDrop>();
         let mut send = out.send(OnDrop::new(move || {
             let blocked = std::panic::catch_unwind(|| block_on(async {}));

@@ -23,7 +23,7 @@ fn leaked<T: Send + 'static>() -> (&'static Out<T>, &'static In<T>) {
 /// Runs a component in which one operation waits, and another one for its turn with this waker. The
 /// poll that ends the first also takes its result. Returns when both have begun.
 fn with_a_queue<T, U>(
-    hearth: Hearth,
+    hearth: &Hearth,
     mut first: impl Future<Output = T> + Unpin + Send + 'static,
     mut second: impl Future<Output = U> + Unpin + Send + 'static,
     waker: Waker,
@@ -59,7 +59,7 @@ fn a_waker_receives_while_a_receive_ends() {
         let mut receive = number.recv();
         let _ = poll(&mut receive, Waker::noop());
     });
-    let component = with_a_queue(hearth, our.recv(), number.recv(), waker);
+    let component = with_a_queue(&hearth, our.recv(), number.recv(), waker);
     block_on(hearth.spawn(async move { ours.send(7).await }))
         .unwrap()
         .unwrap();
@@ -80,7 +80,7 @@ fn a_waker_sends_while_a_send_ends() {
         std::mem::forget(send);
     });
     let component = with_a_queue(
-        hearth,
+        &hearth,
         out.send("a text that is on the heap".to_owned()),
         other.send([1; 3]),
         waker,
@@ -218,7 +218,7 @@ fn the_drop_of_a_waker_panics() {
     let message = "a waker's drop".to_owned();
     assert_eq!(block_on(component), Err(JoinError::Panicked { message }));
     // Dropped with the component.
-    let end = super::stopped(hearth, || async move {
+    let end = super::stopped(&hearth, || async move {
         for _ in 0..3 {
             let mut receive = into.recv();
             let waker = Strange::dropped(|| panic!("a waker's drop"));

@@ -159,10 +159,14 @@ impl Context<'_> {
             "/* Made by Hearth from {}. Compile with -std=c11 -fwrapv. */",
             file.replace("*/", "* /")
         );
-        out.push_str(
+        let _ = writeln!(
+            out,
             "#include \"hearth.h\"\n\n\
-             _Static_assert(HEARTH_ABI == 5, \"this file and hearth.h are of different versions\");\n\n\
-             /* Insense integers wrap, and comparisons and divisions are as in the source. */\n\
+             _Static_assert(HEARTH_ABI == {}, \"this file and hearth.h are of different versions\");\n",
+            hearth_abi::ABI,
+        );
+        out.push_str(
+            "/* Insense integers wrap, and comparisons and divisions are as in the source. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\
              #pragma GCC diagnostic ignored \"-Wsign-compare\"\n\

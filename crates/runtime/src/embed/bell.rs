@@ -1,10 +1,10 @@
 //! What wakers ring, and what others leave for a component.
 //!
-//! A waker *rings*: it sets the bell and calls off what the component waits for, a rendezvous too. The
-//! component then polls its future, and operations that are still wanted begin anew. A ring that comes
-//! while the component runs is seen before it waits: the bell is set before the wait is looked at, and
-//! looked at after the wait has begun. Between the two is the fence of `OfferState::open`, or, for
-//! light waits, the barrier of [`crate::carrier::Hold`].
+//! A waker *rings*: it sets the bell and calls off what the component waits for, a rendezvous too.
+//! The component then polls its future, and operations that are still wanted begin anew. A ring
+//! that comes while the component runs is seen before it waits: the bell is set before the wait is
+//! looked at, and looked at after the wait has begun. Between the two is the fence of
+//! `OfferState::open`, or, for light waits, the barrier of [`crate::exchange::carrier::Hold`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -15,10 +15,11 @@ use super::errands::Errands;
 use super::life::{self, Leftover};
 use super::visit;
 use crate::abi::{Component, ROUSED, Step};
-use crate::channel::Channel;
-use crate::seat::seat_of;
-use crate::sync::lock_std as lock;
-use crate::{c, carrier, channel};
+use crate::c;
+use crate::exchange::channel::Channel;
+use crate::exchange::{carrier, channel};
+use crate::ground::sync::lock_std as lock;
+use crate::seats::seat::seat_of;
 
 /// A counted reference to a half-channel, for a component that may be waiting there.
 pub(super) struct Kept(*const Channel);
@@ -99,7 +100,7 @@ impl Bell {
             return;
         }
         fence(Ordering::SeqCst);
-        let _visit = visit();
+        let _visit = visit(self.component);
         // SAFETY: counted.
         unsafe { rouse(self.component) };
     }
@@ -110,7 +111,8 @@ impl Bell {
 
     /// The component is about to look at everything that it may have been rung for.
     pub(super) fn unset(&self) {
-        // A ring that this load misses is seen after the next wait has begun, like one that comes later.
+        // A ring that this load misses is seen after the next wait has begun, like one that comes
+        // later.
         if self.is_set.load(Ordering::Relaxed) {
             // Acquire pairs with the ring's Release.
             self.is_set.swap(false, Ordering::Acquire);
@@ -216,13 +218,13 @@ pub(super) fn abandon(id: u64, number: u64, leftover: Box<dyn Leftover>) {
     }
 }
 
-/// The owner of a half-channel is about to give its reference back: each of those who may be waiting
-/// there gets one, until it is known to wait no more.
+/// The owner of a half-channel is about to give its reference back: each of those who may be
+/// waiting there gets one, until it is known to wait no more.
 ///
-/// Light waits keep no reference, since counting would cost more than the rest of a rendezvous does. In
-/// compiled programs whoever waits has one in its struct. Here it borrows the half-channel, and the
-/// borrow ends with the future: though that was forgotten, or dropped by another thread, and the
-/// component waits on.
+/// Light waits keep no reference, since counting would cost more than the rest of a rendezvous
+/// does. In compiled programs whoever waits has one in its struct. Here it borrows the
+/// half-channel, and the borrow ends with the future: though that was forgotten, or dropped by
+/// another thread, and the component waits on.
 ///
 /// # Safety
 /// The half-channel is alive, and `users` are all lives that may be waiting there.

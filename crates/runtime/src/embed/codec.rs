@@ -8,12 +8,14 @@ use std::ptr;
 use std::sync::Mutex;
 
 use super::slot;
-use crate::abi::{Array, Component, Foreign, HEADER, Kind, Object, Text, Type, Value, fields};
-use crate::external::text_in;
-use crate::object::text_of;
+use crate::abi::{
+    Array, Component, Foreign, HEADER_BYTES, Kind, Object, Text, Type, Value, fields,
+};
+use crate::exchange::external::text_in;
+use crate::exchange::values::object::text_of;
+use crate::exchange::values::{heap, object};
+use crate::ground::sync::lock_std as lock;
 use crate::portable::type_of_code;
-use crate::sync::lock_std as lock;
-use crate::{heap, object};
 
 /// How values of a type travel.
 pub(super) struct Codec<T> {
@@ -226,14 +228,14 @@ unsafe impl<T: Portable> Portable for Vec<T> {
     }
     fn encode(&self, heap: Heap) -> Value {
         let step = size_of_slot::<T>();
-        let block = heap::alloc(heap.0, HEADER + self.len() * step);
+        let block = heap::alloc(heap.0, HEADER_BYTES + self.len() * step);
         // SAFETY: a fresh block with room for the header and so many slots.
         unsafe {
             block.cast::<Array>().write(Array {
                 object: Object { refs: 1, spare: 0 },
                 length: self.len(),
             });
-            let first = block.byte_add(HEADER).cast::<u8>();
+            let first = block.byte_add(HEADER_BYTES).cast::<u8>();
             for (index, element) in self.iter().enumerate() {
                 write_slot(first.add(index * step), element, heap);
             }
@@ -247,7 +249,7 @@ unsafe impl<T: Portable> Portable for Vec<T> {
             if array.is_null() {
                 return Vec::new();
             }
-            let first = array.byte_add(HEADER).cast::<u8>();
+            let first = array.byte_add(HEADER_BYTES).cast::<u8>();
             (0..(*array).length)
                 .map(|index| read_slot(first.add(index * size_of_slot::<T>())))
                 .collect()

@@ -157,9 +157,6 @@ pub struct NoSuchComponent {
 /// Reports that the runtime did not start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StartError {
-    /// Hearth already runs in this process, with other settings.
-    #[error("hearth already runs in this process with other settings; start it with the same ones")]
-    AlreadyStarted,
     /// This number of workers is not possible.
     #[error("{asked} workers are not possible; ask for 1 to {most}")]
     Workers {

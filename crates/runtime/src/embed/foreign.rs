@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{ConnectError, NoSuchComponent, NoSuchPort, UncaughtException};
 use super::life::Handle;
-use super::{observe, visit};
+use super::{Runtime, observe, visit};
 use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
 use crate::c;
-use crate::channel::{Channel, Direction};
-use crate::registry;
-use crate::seat::seat_of;
-use crate::sync::lock_std as lock;
+use crate::exchange::carrier::runtime_of;
+use crate::exchange::channel::{Channel, Direction};
+use crate::ground::runtime::{Runtime as Inner, current, enter};
+use crate::ground::sync::lock_std as lock;
+use crate::outside::idle::Visit;
+use crate::seats::registry;
+use crate::seats::seat::seat_of;
 
 /// A half-channel of a compiled component, whose type is known when the program runs.
 #[derive(Debug)]
@@ -50,6 +53,20 @@ impl Port {
         unsafe { (*self.channel).payload() }
     }
 
+    /// The runtime of its component, which is there as long as its half-channel.
+    pub(super) fn runtime(&self) -> &Inner {
+        // SAFETY: counted.
+        match unsafe { (*self.channel).owner() } {
+            Some(owner) => runtime_of(owner.component()),
+            // The program put a half-channel that is no port in its place.
+            None => current(),
+        }
+    }
+
+    pub(super) fn visit(&self) -> Visit {
+        Visit::begin_in(self.runtime())
+    }
+
     /// Tells whether it sends.
     pub fn is_out(&self) -> bool {
         // SAFETY: counted.
@@ -73,7 +90,7 @@ impl Port {
         if self.is_out() == other.is_out() {
             return Err(ConnectError::Direction);
         }
-        let _visit = visit();
+        let _visit = self.visit();
         // SAFETY: both are counted, of opposite directions and equal payload.
         unsafe { c::hearth_connect(ptr::null_mut(), self.channel, other.channel, ptr::null()) };
         Ok(())
@@ -90,7 +107,7 @@ impl Clone for Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        let _visit = visit();
+        let _visit = self.visit();
         // SAFETY: counted.
         unsafe { c::hearth_channel_release(self.channel) };
     }
@@ -133,8 +150,10 @@ impl Foreign {
     }
 }
 
-/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are several.
-pub fn find(name: &str) -> Result<Foreign, NoSuchComponent> {
+/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are
+/// several.
+pub fn find(runtime: &Runtime, name: &str) -> Result<Foreign, NoSuchComponent> {
+    let _inside = enter(runtime.inner());
     let mut found = None;
     let mut running: Vec<*mut Component> = Vec::new();
     registry::for_each(|seat| {
@@ -179,8 +198,8 @@ impl ForeignType {
     }
 
     /// A component of this type, made but not started, so that it can be connected first.
-    pub fn make(self) -> Foreign {
-        let _visit = visit();
+    pub fn make(self, runtime: &Runtime) -> Foreign {
+        let _visit = Visit::begin_in(runtime.inner());
         // SAFETY: a valid type, as whoever made `self` promised.
         unsafe {
             let component = c::hearth_component_new(ptr::null_mut(), self.0, -1);
@@ -202,8 +221,8 @@ impl Foreign {
         // Relaxed: nothing but the answer matters.
         let is_new = self.is_new.swap(false, Ordering::Relaxed);
         assert!(is_new, "a component is started once");
-        let _visit = visit();
         let component = self.handle.component();
+        let _visit = visit(component);
         // SAFETY: counted, and not started yet.
         unsafe {
             observe(seat_of(component).id, at_end);
@@ -235,7 +254,7 @@ impl Program {
     ///
     /// # Panics
     /// The second time: a program's globals are there once.
-    pub fn main(self) -> Foreign {
+    pub fn main(self, runtime: &Runtime) -> Foreign {
         static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
         let is_first = {
             let mut made = lock(&MADE);
@@ -245,6 +264,6 @@ impl Program {
         };
         assert!(is_first, "a program is started once");
         // SAFETY: a valid program, as whoever made `self` promised, has a main sequence.
-        unsafe { ForeignType((*self.0).main).make() }
+        unsafe { ForeignType((*self.0).main).make(runtime) }
     }
 }

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use super::codec::{self, Codec, Manner, Portable};
 use super::error::{ConnectError, InUse};
@@ -24,8 +24,11 @@ use super::life::{How, Leftover, Life};
 use super::{bell, visit};
 use crate::abi::{Component, Type, Value, literal};
 use crate::c;
-use crate::channel::Channel;
-use crate::sync::lock_std as lock;
+use crate::exchange::carrier::runtime_of;
+use crate::exchange::channel::Channel;
+use crate::ground::runtime::{self, Runtime as Inner, enter};
+use crate::ground::sync::lock_std as lock;
+use crate::outside::idle::Visit;
 
 /// Held while connections change.
 static WIRING: Mutex<()> = Mutex::new(());
@@ -41,6 +44,8 @@ pub struct Half<T: Send + 'static> {
 pub(super) struct Shared<T: Send + 'static> {
     is_out: bool,
     channel: AtomicPtr<Channel>,
+    /// The runtime of its half-channel, once that is made: it outlives the channel.
+    runtime: OnceLock<Arc<Inner>>,
     codec: AtomicPtr<Codec<T>>,
     /// It was connected, and is no more.
     is_lost: AtomicBool,
@@ -71,6 +76,7 @@ impl<T: Send + 'static> Half<T> {
             shared: Arc::new(Shared {
                 is_out,
                 channel: AtomicPtr::new(ptr::null_mut()),
+                runtime: OnceLock::new(),
                 codec: AtomicPtr::new(codec),
                 is_lost: AtomicBool::new(false),
                 user: AtomicU64::new(0),
@@ -87,9 +93,9 @@ impl<T: Send + 'static> Half<T> {
 
     /// Takes away all peers.
     pub fn disconnect(&self) {
-        let _visit = visit();
+        let (_visit, wiring) = self.shared.visit_wired();
         let rings = {
-            let _wiring = lock(&WIRING);
+            let _wiring = wiring;
             let mut rings = self.shared.cut_off();
             if let Some(channel) = self.shared.made() {
                 // SAFETY: alive, by our reference.
@@ -120,7 +126,7 @@ impl<T: Send + 'static> Half<T> {
         if port.is_out() == self.shared.is_out {
             return Err(ConnectError::Direction);
         }
-        let _visit = visit();
+        let _visit = port.visit();
         let _wiring = lock(&WIRING);
         self.shared.decide(ours)?;
         self.shared.is_lost.store(false, Ordering::SeqCst);
@@ -154,7 +160,7 @@ impl<T: Send + 'static> Half<T> {
 
     #[cold]
     fn make(&self, life: &Life) -> *mut Channel {
-        let _visit = visit();
+        let _visit = visit(life.component);
         let _wiring = lock(&WIRING);
         self.shared.make(life.component)
     }
@@ -193,8 +199,7 @@ impl<T: Send + 'static> Half<T> {
 impl<T: Send + 'static> Clone for Half<T> {
     fn clone(&self) -> Half<T> {
         let copy = Half::new(self.is_out());
-        let _visit = visit();
-        let _wiring = lock(&WIRING);
+        let (_visit, _wiring) = self.shared.visit_wired();
         let (from, to) = (&self.shared, &copy.shared);
         // What is connected travels alike.
         to.codec
@@ -217,9 +222,9 @@ impl<T: Send + 'static> Clone for Half<T> {
 
 impl<T: Send + 'static> Drop for Half<T> {
     fn drop(&mut self) {
-        let _visit = visit();
+        let (_visit, wiring) = self.shared.visit_wired();
         let rings = {
-            let _wiring = lock(&WIRING);
+            let _wiring = wiring;
             let rings = self.shared.cut_off();
             if let Some(channel) = self.shared.made() {
                 // SAFETY: alive, by our reference. Nobody else uses it from here on.
@@ -238,6 +243,7 @@ impl<T: Send + 'static> Drop for Half<T> {
 impl<T: Send + 'static> Drop for Shared<T> {
     fn drop(&mut self) {
         if let Some(channel) = self.made() {
+            let _inside = self.runtime.get().map(|runtime| enter(runtime));
             // SAFETY: our reference, from `make`.
             unsafe { c::hearth_channel_release(channel) };
         }
@@ -245,6 +251,24 @@ impl<T: Send + 'static> Drop for Shared<T> {
 }
 
 impl<T: Send + 'static> Shared<T> {
+    /// A visit to its runtime, if it has come to one.
+    fn visit(&self) -> Option<Visit> {
+        self.runtime.get().map(|runtime| Visit::begin_in(runtime))
+    }
+
+    /// The same, and the lock. The visit is begun before and ends after, since code of the
+    /// program's may be called where it ends.
+    fn visit_wired(&self) -> (Option<Visit>, MutexGuard<'static, ()>) {
+        loop {
+            let visit = self.visit();
+            let wiring = lock(&WIRING);
+            // Has it not come to a runtime in between?
+            if visit.is_some() || self.runtime.get().is_none() {
+                return (visit, wiring);
+            }
+        }
+    }
+
     fn made(&self) -> Option<*mut Channel> {
         let channel = self.channel.load(Ordering::Acquire);
         (!channel.is_null()).then_some(channel)
@@ -301,14 +325,21 @@ impl<T: Send + 'static> Shared<T> {
         let of = of.unwrap_or_else(|| unreachable!("decided above"));
         // SAFETY: the component runs the calling code; descriptors are static.
         let channel = unsafe { c::hearth_channel_new(component, of, u32::from(self.is_out)) };
+        // The component runs the calling code, so its runtime is the current one.
+        let _ = self.runtime.set(runtime::handle());
         self.channel.store(channel, Ordering::Release);
+        // Those of other runtimes, which nobody could know of before, stay apart.
         for peer in self.peers() {
-            if let Some(theirs) = peer.made() {
+            if let Some(theirs) = peer.made()
+                && peer.runtime.get().map(Arc::as_ptr) == self.runtime.get().map(Arc::as_ptr)
+            {
                 join(channel, theirs);
             }
         }
         for port in &lock(&self.wires).ports {
-            join(channel, port.channel());
+            if ptr::eq(port.runtime(), runtime_of(component)) {
+                join(channel, port.channel());
+            }
         }
         channel
     }
@@ -371,8 +402,20 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), I
         "an out is connected with an in"
     );
     let (a, b) = (&out.shared, &into.shared);
-    let _visit = visit();
-    let _wiring = lock(&WIRING);
+    let (_visit, _wiring) = loop {
+        let visit = a.visit().or_else(|| b.visit());
+        let wiring = lock(&WIRING);
+        // Neither has come to a runtime in between?
+        if visit.is_some() || a.runtime.get().or(b.runtime.get()).is_none() {
+            break (visit, wiring);
+        }
+    };
+    if let (Some(ours), Some(theirs)) = (a.runtime.get(), b.runtime.get()) {
+        assert!(
+            Arc::ptr_eq(ours, theirs),
+            "the half-channels belong to two runtimes, which share nothing"
+        );
+    }
     let is_known = a.peers().iter().any(|peer| Arc::ptr_eq(peer, b));
     if is_known {
         return Ok(());
@@ -392,7 +435,8 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), I
     Ok(())
 }
 
-/// Takes what a receive brought. Code of the program's may be called, which finds the results taken.
+/// Takes what a receive brought. Code of the program's may be called, which finds the results
+/// taken.
 ///
 /// # Safety
 /// The life runs the calling code; its last operation received from this half-channel.

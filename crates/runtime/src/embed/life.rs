@@ -1,7 +1,7 @@
 //! A component whose state machine is a future.
 //!
-//! Its struct ends in a pointer to its [`Life`], which only the code that runs the component touches,
-//! but for `arrivals`, into which whoever completes a rendezvous puts the value.
+//! Its struct ends in a pointer to its [`Life`], which only the code that runs the component
+//! touches, but for `arrivals`, into which whoever completes a rendezvous puts the value.
 //!
 //! A waker *rings* the component's [`Bell`], which calls off what it waits for.
 //!
@@ -9,12 +9,12 @@
 //!
 //! # Code of the program's
 //!
-//! Wakers and destructors are code of the program's, which may do anything here: begin an operation,
-//! drop a future or a half-channel, panic. So they are called where nothing is half changed: not while
-//! an operation's results are being taken, but before the future is polled and after, as *chores*
-//! ([`Life::do_chores`]). What has to be taken out of the component at once, since the next operation
-//! needs the place, is taken as a [`Leftover`] and dropped as a chore. A chore that panics ends the
-//! component, and the other chores are done all the same.
+//! Wakers and destructors are code of the program's, which may do anything here: begin an
+//! operation, drop a future or a half-channel, panic. So they are called where nothing is half
+//! changed: not while an operation's results are being taken, but before the future is polled and
+//! after, as *chores* ([`Life::do_chores`]). What has to be taken out of the component at once,
+//! since the next operation needs the place, is taken as a [`Leftover`] and dropped as a chore. A
+//! chore that panics ends the component, and the other chores are done all the same.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
@@ -28,15 +28,18 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
-use super::calls::{call, call_for_nobody};
 use super::error::JoinError;
 use super::queue::Queue;
 use super::slot::Slot;
-use super::{site, visit};
+use super::{Runtime, site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
-use crate::external::Ticket;
-use crate::sync::lock_std as lock;
-use crate::{c, external, object};
+use crate::c;
+use crate::exchange::carrier::runtime_of;
+use crate::exchange::external::Ticket;
+use crate::exchange::{external, values::object};
+use crate::ground::calls::{call, call_for_nobody};
+use crate::ground::sync::lock_std as lock;
+use crate::outside::idle::Visit;
 
 /// How a component ended: its future came to its end, or not.
 pub type End = Result<(), JoinError>;
@@ -53,7 +56,8 @@ const OWN_REFERENCES: usize = 2;
 
 /// What an operation leaves whose future is gone. Dropped, it drops what it has.
 pub(super) trait Leftover: Send {
-    /// Takes what is there out of the life, when the operation has ended. Calls no code of the program's.
+    /// Takes what is there out of the life, when the operation has ended. Calls no code of the
+    /// program's.
     fn take(&mut self, life: &Life, how: How);
     /// Gives it back to whom it belongs. May call code of the program's.
     fn give_back(self: Box<Self>, life: &Life);
@@ -134,7 +138,8 @@ thread_local! {
 /// In the place of a life: the runtime calls code of the program's, which is no component's.
 const NOBODY: *const Life = ptr::without_provenance(1);
 
-/// Does a component of this program, or the runtime, run the calling code? It may not block its thread.
+/// Does a component of this program, or the runtime, run the calling code? It may not block its
+/// thread.
 pub fn is_inside() -> bool {
     !CURRENT.get().is_null()
 }
@@ -168,7 +173,8 @@ impl Drop for Entry {
     }
 }
 
-/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends here.
+/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends
+/// here.
 pub(super) fn call_outside(code: impl FnOnce()) {
     let _entry = Entry::of_nobody();
     call_for_nobody(code);
@@ -186,17 +192,22 @@ pub struct ComponentSettings {
 
 /// Makes a component of a future and lets it run.
 pub fn spawn(
+    runtime: &Runtime,
     settings: &ComponentSettings,
     location: &'static Location<'static>,
     body: Pin<Box<dyn Future<Output = ()> + Send>>,
     at_end: AtEnd,
 ) -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let _visit = visit();
-    // One that is blocked already may be touched by whoever completes its operation: then the new one is
-    // nobody's child, by which its choices go where there is a seed.
+    let _visit = Visit::begin_in(runtime.inner());
+    // One that is blocked already may be touched by whoever completes its operation: then the new
+    // one is nobody's child, by which its choices go where there is a seed.
     let creator = with_current(|life| match life {
-        Some(life) if !life.is_blocked() => life.component,
+        Some(life)
+            if !life.is_blocked() && ptr::eq(runtime_of(life.component), runtime.inner()) =>
+        {
+            life.component
+        }
         _ => ptr::null_mut(),
     });
     let core = settings.core.and_then(|core| i32::try_from(core).ok());
@@ -269,7 +280,7 @@ impl Handle {
 
     /// Asks it to stop. A component of this program ends where it waits, or as soon as it does.
     pub fn stop(&self) {
-        let _visit = visit();
+        let _visit = visit(self.component);
         // SAFETY: counted.
         unsafe { c::hearth_stop(ptr::null_mut(), self.component) };
     }
@@ -282,19 +293,8 @@ impl Drop for Handle {
     }
 }
 
-/// Keeps the component that runs the calling code on a core, from its next wait on. False outside of
-/// components.
-pub fn set_core(core: u32) -> bool {
-    with_current(|life| {
-        let Some(life) = life else { return false };
-        // SAFETY: the component runs the calling code.
-        unsafe { c::hearth_set_core(life.component, core) };
-        true
-    })
-}
-
-/// The descriptor of components of this name and origin. There are as many as there are names in the
-/// program, so they stay.
+/// The descriptor of components of this name and origin. There are as many as there are names in
+/// the program, so they stay.
 fn type_of(
     settings: &ComponentSettings,
     location: &'static Location<'static>,
@@ -397,8 +397,8 @@ impl Life {
         }
     }
 
-    /// After a wait has begun: if somebody rang before that, it is over. The component does not go on
-    /// at once, so that one which wakes itself lets others run.
+    /// After a wait has begun: if somebody rang before that, it is over. The component does not go
+    /// on at once, so that one which wakes itself lets others run.
     fn heed_bell(&self) {
         if self.bell.is_set() {
             // SAFETY: the component runs this, and its carrier is counted.
@@ -482,8 +482,8 @@ impl Life {
         Step::Raised
     }
 
-    /// The component has ended. What it has of the program's is dropped piece by piece, since each may
-    /// panic.
+    /// The component has ended. What it has of the program's is dropped piece by piece, since each
+    /// may panic.
     fn end(self: Box<Self>) {
         let _entry = Entry::of_nobody();
         for errand in self.bell.end(self.id) {
@@ -670,8 +670,8 @@ impl Life {
         }
     }
 
-    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use while
-    /// code of the program's runs.
+    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use
+    /// while code of the program's runs.
     pub(super) fn close(&self) -> Closed<'_> {
         debug_assert!(self.is_free(), "an operation is under way");
         self.operation.ended.set(CLOSED);
@@ -776,8 +776,9 @@ impl Life {
         self.give_leftovers_back();
     }
 
-    /// With the life entered. What was taken of an operation, others may have begun none since: so an
-    /// object that is to be read is in a heap that is the component's, and stays so, as none begins here.
+    /// With the life entered. What was taken of an operation, others may have begun none since: so
+    /// an object that is to be read is in a heap that is the component's, and stays so, as none
+    /// begins here.
     fn give_leftovers_back(&self) {
         let leftovers = self.operation.leftovers.take();
         let _closed = self.is_free().then(|| self.close());

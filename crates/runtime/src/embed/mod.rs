@@ -1,10 +1,10 @@
 //! The runtime within a program written in Rust: the unsafe half of the crate `hearth`.
 //!
 //! Here a component is a future ([`life`]), polled from its `resume`. Half-channels ([`Half`]) come
-//! into being in the component that first uses them, so that those of one worker meet there lightly.
-//! Operations are futures that call the runtime once and look at the component's results when it is
-//! resumed. What they send is in the component meanwhile, and not in the future, so that a future
-//! that is dropped or forgotten takes nothing away from anybody.
+//! into being in the component that first uses them, so that those of one worker meet there
+//! lightly. Operations are futures that call the runtime once and look at the component's results
+//! when it is resumed. What they send is in the component meanwhile, and not in the future, so that
+//! a future that is dropped or forgotten takes nothing away from anybody.
 //!
 //! The runtime then neither prints nor ends the process: what it would say is given to whoever asks
 //! ([`rest`], [`Handle`], [`failures`]).
@@ -12,17 +12,24 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::idle::Visit;
-use crate::options::{self, Carrying, Options, WORKERS_MAX};
-use crate::sync::lock_std as lock;
-use crate::{registry, report};
+use crate::abi::Component;
+use crate::exchange::carrier::see_to_outside;
+use crate::exchange::{self, carrier, component, timers};
+use crate::ground::options::{self, Carrying, Options, WORKERS_MAX};
+use crate::ground::runtime::{Part, Runtime as Inner, current, enter};
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{self, exits, output};
+use crate::hooks::{self, After, Hooks};
+use crate::outside::idle::Visit;
+use crate::placer::{self, initial};
+use crate::report;
+use crate::seats::{exceptions, registry};
 
 mod bell;
-pub(crate) mod calls;
 mod codec;
 mod errands;
 mod error;
@@ -38,7 +45,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use crate::options::Servers;
+pub use crate::ground::options::Servers;
 pub use codec::{Fields, Portable, Record};
 pub use error::{
     ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoSuchComponent, NoSuchPort,
@@ -46,13 +53,12 @@ pub use error::{
 };
 pub use foreign::{Foreign, ForeignType, Port, Program, find};
 pub use half::{Half, connect};
-pub use life::{ComponentSettings, End, Handle, is_inside, set_core, spawn};
+pub use life::{ComponentSettings, End, Handle, is_inside, spawn};
 pub use operation::{Receive, Send};
 pub use placing::{
     ComponentPlacement, Move, MoveReason, Placement, PlacementChange, PlacementEvent, listen,
-    missing, placements,
+    missing, placements, set_core,
 };
-pub(crate) use placing::{note_move, note_planned};
 pub use select::{Arms, Either, Either3, Either4, Either5, Either6, Select, Slice};
 
 /// The threads that run components.
@@ -113,16 +119,8 @@ impl Settings {
     }
 }
 
-static ON: AtomicBool = AtomicBool::new(false);
-
-/// Is the runtime part of another program?
-pub(crate) fn is_on() -> bool {
-    // Relaxed: set before the first component is made.
-    ON.load(Ordering::Relaxed)
-}
-
-/// Has the runtime be part of this program.
-pub fn start(settings: &Settings) -> Result<(), StartError> {
+/// Starts a runtime within this program.
+pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
     if let Some(asked) = settings.workers
         && !(1..=WORKERS_MAX).contains(&asked)
     {
@@ -130,7 +128,7 @@ pub fn start(settings: &Settings) -> Result<(), StartError> {
         return Err(StartError::Workers { asked, most });
     }
     placing::check(settings)?;
-    let wanted = Options {
+    let options = Options {
         seed: settings.seed,
         policy: placing::policy(settings),
         plan: placing::plan(settings),
@@ -138,16 +136,68 @@ pub fn start(settings: &Settings) -> Result<(), StartError> {
         carrying: placing::carrying(settings),
         servers: settings.servers,
         workers: settings.workers,
+        is_embedded: true,
         ..settings.base.clone()
     };
-    ON.store(true, Ordering::Relaxed);
-    match *options::set_first(wanted.clone()) == wanted {
-        true => {
-            placing::keep_names(settings);
-            Ok(())
-        }
-        false => Err(StartError::AlreadyStarted),
+    let runtime = ground::runtime::Runtime::new(Some(options));
+    let _inside = enter(&runtime);
+    hooks::install(&HOOKS);
+    placing::keep_names(settings);
+    Ok(Runtime(Arc::new(Owner(runtime.clone()))))
+}
+
+/// A runtime of the program's. When the last of its handles is dropped, its components are asked to
+/// stop; when they have, its threads end.
+#[derive(Clone)]
+pub struct Runtime(Arc<Owner>);
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
     }
+}
+
+impl Runtime {
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0.0
+    }
+}
+
+/// Whoever has it sees to the end of the runtime.
+struct Owner(Arc<Inner>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let runtime = Arc::clone(&self.0);
+        let is_own = std::ptr::eq(current(), &raw const *runtime);
+        if !is_own {
+            return end(&runtime);
+        }
+        // One of its own threads cannot wait for itself.
+        let ending = std::thread::Builder::new().name("ending".to_owned());
+        if let Err(error) = ending.spawn(move || end(&runtime)) {
+            exits::unfit(&format!(
+                "could not start the thread that ends a runtime ({error}); raise ulimit -u"
+            ));
+        }
+    }
+}
+
+/// Stops all components and waits until they have ended, then has the threads end and waits for
+/// those.
+fn end(runtime: &Inner) {
+    let _inside = enter(runtime);
+    runtime.begin_end();
+    {
+        let _visit = Visit::begin();
+        registry::for_each(component::stop);
+    }
+    registry::wait_until_empty();
+    timers::clear();
+    runtime.end_threads(|| {
+        carrier::wake_all();
+        placer::notice();
+    });
 }
 
 /// The end of all components, or a deadlock of the remaining ones.
@@ -159,7 +209,7 @@ struct Watcher {
     verdict: Option<Rest>,
 }
 
-static WATCHERS: Mutex<Option<HashMap<u64, Watcher>>> = Mutex::new(None);
+static WATCHERS: Part<Mutex<Option<HashMap<u64, Watcher>>>> = Part::new(Mutex::default);
 
 fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
     action(lock(&WATCHERS).get_or_insert_default())
@@ -167,13 +217,13 @@ fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
 
 /// Those to tell of a verdict.
 #[must_use]
-pub(crate) struct Verdict(Vec<Waker>);
+struct Verdict(Vec<Waker>);
 
 impl Verdict {
     /// Not while it is decided: who is woken may enter.
-    pub(crate) fn tell(self) {
+    fn tell(self) {
         if !self.0.is_empty() {
-            crate::carrier::as_stranger(|| {
+            crate::exchange::carrier::as_stranger(|| {
                 for waker in self.0 {
                     life::call_outside(|| waker.wake());
                 }
@@ -183,7 +233,7 @@ impl Verdict {
 }
 
 /// Nothing runs: what that means for those who want to know.
-pub(crate) fn judge(can_go_on: bool) -> Verdict {
+fn judge(can_go_on: bool) -> Verdict {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
         (true, 0, _) => Ok(()),
@@ -205,9 +255,10 @@ pub(crate) fn judge(can_go_on: bool) -> Verdict {
 }
 
 /// Waits until no component can do anything any more.
-pub fn rest() -> Wait {
+pub fn rest(runtime: &Runtime) -> Wait {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     Wait {
+        runtime: runtime.clone(),
         // A number needs no order.
         number: NEXT.fetch_add(1, Ordering::Relaxed),
         is_registered: false,
@@ -216,6 +267,7 @@ pub fn rest() -> Wait {
 
 /// The future of the end of all components.
 pub struct Wait {
+    runtime: Runtime,
     number: u64,
     is_registered: bool,
 }
@@ -224,6 +276,8 @@ impl Future for Wait {
     type Output = Rest;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Rest> {
+        let runtime = self.runtime.clone();
+        let _inside = enter(runtime.inner());
         for _ in 0..2 {
             // A waker is cloned and dropped by code of the program's: not under the lock.
             let waker = context.waker().clone();
@@ -241,7 +295,7 @@ impl Future for Wait {
                 break;
             }
             // If nothing runs now, nobody else would decide.
-            drop(visit());
+            drop(Visit::begin());
         }
         Poll::Pending
     }
@@ -249,14 +303,15 @@ impl Future for Wait {
 
 impl Drop for Wait {
     fn drop(&mut self) {
+        let _inside = enter(self.runtime.inner());
         with_watchers(|all| all.remove(&self.number));
     }
 }
 
-/// Held by a thread of the embedding program while it touches components: nothing is decided about
-/// rest meanwhile.
-pub(crate) fn visit() -> Visit {
-    Visit::begin()
+/// Held by a thread of the embedding program while it touches this component: nothing is decided
+/// about rest meanwhile. The caller has it counted, which keeps its runtime.
+pub(crate) fn visit(component: *mut Component) -> Visit {
+    Visit::begin_in(carrier::runtime_of(component))
 }
 
 /// Who wants to know how a compiled component ends.
@@ -271,10 +326,41 @@ struct Ends {
     unobserved: Vec<String>,
 }
 
-static ENDS: Mutex<Option<Ends>> = Mutex::new(None);
+static ENDS: Part<Mutex<Option<Ends>>> = Part::new(Mutex::default);
+
+/// What the exchange calls.
+static HOOKS: Hooks = Hooks {
+    choose: |request, of, identity| {
+        placing::note_planned(of, identity);
+        initial::choose(request, of, identity)
+    },
+    starts: placer::start,
+    has_samples: placer::notice,
+    moved: placing::note_move,
+    ended: note_end,
+    // SAFETY: its carrier still has the component.
+    failed: |seat| note_failure(seat.id, unsafe { exceptions::uncaught_message(seat) }),
+    all_stopped: || {},
+    at_rest,
+    serves: placer::tell_of_server,
+    see_to_outside,
+    fire_due: || timers::fire_due(timers::now()),
+};
+
+/// Nothing runs: tells who asked, unless something outside can change that.
+fn at_rest(is_still: &dyn Fn() -> bool) -> After {
+    output::flush();
+    let can_go_on = exchange::can_go_on();
+    if !is_still() {
+        return None;
+    }
+    let verdict = judge(can_go_on);
+    let is_any = !verdict.0.is_empty();
+    is_any.then(|| -> Box<dyn FnOnce()> { Box::new(|| verdict.tell()) })
+}
 
 /// An exception that nobody caught ends a component.
-pub(crate) fn note_failure(id: u64, message: String) {
+fn note_failure(id: u64, message: String) {
     let mut ends = lock(&ENDS);
     let ends = ends.get_or_insert_default();
     if ends.observers.contains_key(&id) {
@@ -285,10 +371,7 @@ pub(crate) fn note_failure(id: u64, message: String) {
 }
 
 /// A component ends.
-pub(crate) fn note_end(id: u64) {
-    if !is_on() {
-        return;
-    }
+fn note_end(id: u64) {
     placing::forget_moves(id);
     let (observer, failure) = {
         let mut ends = lock(&ENDS);
@@ -311,6 +394,7 @@ fn observe(id: u64, observer: Observer) {
 
 /// Takes what has been said of compiled components that ended by an exception and whose end nobody
 /// waits for.
-pub fn failures() -> Vec<String> {
+pub fn failures(runtime: &Runtime) -> Vec<String> {
+    let _inside = enter(runtime.inner());
     std::mem::take(&mut lock(&ENDS).get_or_insert_default().unobserved)
 }

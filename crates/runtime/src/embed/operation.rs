@@ -93,7 +93,7 @@ impl<T: std::marker::Send + 'static> Half<T> {
             }
             let site = site::of(location, std::any::type_name::<Self>());
             let arm = Arm {
-                channel: self.channel(life),
+                channel: self.channel(life).cast(),
                 acknowledge: false,
                 site,
             };

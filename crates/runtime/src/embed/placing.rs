@@ -7,14 +7,20 @@ use hearth_machine::profile::Profile;
 use hearth_sys::affinity;
 
 use super::error::{PlacementError, StartError};
-use super::{Carrier, Settings};
-use crate::options::{Carrying, Policy};
-use crate::placement::Plan;
-use crate::sync::lock_std as lock;
-use crate::{carrier, registry};
+use super::life::with_current;
+use super::{Carrier, Runtime, Settings};
+use crate::abi::{ComponentType, literal};
+use crate::c;
+use crate::exchange::carrier;
+use crate::ground::options::{Carrying, Plan, Policy};
+use crate::ground::runtime::{Part, enter};
+use crate::ground::sync::lock_std as lock;
+use crate::placer::initial;
+use crate::seats::registry;
+use crate::seats::seat::Identity;
 
 pub use crate::placer::{
-    Event as PlacementEvent, Happened as PlacementChange, Move, Why as MoveReason, listen,
+    Event as PlacementEvent, Happened as PlacementChange, Move, Why as MoveReason,
 };
 
 /// The policy for components that have no CPU of their own.
@@ -133,37 +139,40 @@ fn check_plan(plan: &[(String, u32)], settings: &Settings) -> Result<(), Placeme
 }
 
 /// The plan's names, in its order, once the runtime has started with one.
-static PLANNED: OnceLock<Vec<String>> = OnceLock::new();
+static PLANNED: Part<OnceLock<Vec<String>>> = Part::new(OnceLock::new);
 
 /// Names and numbers in the plan that a component has had.
-static MADE: Mutex<Option<HashSet<(String, u32)>>> = Mutex::new(None);
+static MADE: Part<Mutex<HashSet<(String, u32)>>> = Part::new(Mutex::default);
 
 /// The runtime starts with these settings.
 pub(super) fn keep_names(settings: &Settings) {
     if let Some(plan) = &settings.plan {
         let names = plan.iter().map(|(name, _)| name.clone());
-        // One that started before has the same.
         let _ = PLANNED.set(names.collect());
     }
 }
 
-/// A component is made whose name and number are in the plan.
-pub(crate) fn note_planned(name: &str, number: u32) {
-    if super::is_on() {
-        let made = &mut *lock(&MADE);
-        made.get_or_insert_default()
-            .insert((name.to_owned(), number));
+/// A component is made: maybe its name and number are in the plan.
+pub(super) fn note_planned(of: *const ComponentType, identity: &Identity) {
+    if initial::planned(of, identity).is_some() {
+        // SAFETY: component types are static, and their names literals.
+        let name = unsafe { literal((*of).name) }.into_owned();
+        lock(&MADE).insert((name, identity.number));
     }
 }
 
+/// Has a listener told of what the placer decides, from now on.
+pub fn listen(runtime: &Runtime, listener: Box<dyn FnMut(&PlacementEvent) + Send>) {
+    let _inside = enter(runtime.inner());
+    crate::placer::listen(listener);
+}
+
 /// The plan's names that no component has had yet, in the plan's order.
-pub fn missing() -> Vec<String> {
+pub fn missing(runtime: &Runtime) -> Vec<String> {
+    let _inside = enter(runtime.inner());
     let names = PLANNED.get().map_or(&[][..], Vec::as_slice);
     let made = lock(&MADE);
-    let is_made = |name: &str, number| {
-        let made = made.as_ref();
-        made.is_some_and(|made| made.contains(&(name.to_owned(), number)))
-    };
+    let is_made = |name: &str, number| made.contains(&(name.to_owned(), number));
     let is_missing = |name: &&String| {
         let of_kind = numbered(name).is_some_and(|(kind, number)| is_made(kind, number));
         !of_kind && !is_made(name, 1)
@@ -196,7 +205,8 @@ pub struct ComponentPlacement {
 }
 
 /// The places of all components that have not ended, in the order in which they were made.
-pub fn placements() -> Vec<ComponentPlacement> {
+pub fn placements(runtime: &Runtime) -> Vec<ComponentPlacement> {
+    let _inside = enter(runtime.inner());
     let mut found = Vec::new();
     registry::for_each(|seat| {
         let component = seat.component();
@@ -230,13 +240,11 @@ pub fn placements() -> Vec<ComponentPlacement> {
 }
 
 /// How often components moved that did, by number.
-static MOVES: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+static MOVES: Part<Mutex<Option<HashMap<u64, u32>>>> = Part::new(Mutex::default);
 
 /// A component moves.
-pub(crate) fn note_move(id: u64) {
-    if super::is_on() {
-        *lock(&MOVES).get_or_insert_default().entry(id).or_default() += 1;
-    }
+pub(super) fn note_move(id: u64) {
+    *lock(&MOVES).get_or_insert_default().entry(id).or_default() += 1;
 }
 
 /// A component has ended.
@@ -244,4 +252,15 @@ pub(super) fn forget_moves(id: u64) {
     if let Some(moves) = lock(&MOVES).as_mut() {
         moves.remove(&id);
     }
+}
+
+/// Keeps the component that runs the calling code on a core, from its next wait on. False outside
+/// of components.
+pub fn set_core(core: u32) -> bool {
+    with_current(|life| {
+        let Some(life) = life else { return false };
+        // SAFETY: the component runs the calling code.
+        unsafe { c::hearth_set_core(life.component, core) };
+        true
+    })
 }

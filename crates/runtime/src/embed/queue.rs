@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::ptr;
 use std::task::Waker;
 
-/// Wakers of those that wait. Whoever is polled while it waits leaves a copy each time, and all stay for as
-/// long as an operation is called off and begins anew. So copies are sorted out whenever there are twice as
-/// many wakers as were left the last time.
+/// Wakers of those that wait. Whoever is polled while it waits leaves a copy each time, and all
+/// stay for as long as an operation is called off and begins anew. So copies are sorted out
+/// whenever there are twice as many wakers as were left the last time.
 #[derive(Default)]
 pub(super) struct Queue {
     wakers: Vec<Waker>,

@@ -44,7 +44,7 @@ pub trait Receiver {
     #[doc(hidden)]
     fn keeper(&self) -> Keeper;
     #[doc(hidden)]
-    fn channel_here(&self) -> *mut crate::channel::Channel;
+    fn channel_here(&self) -> *mut crate::exchange::channel::Channel;
 }
 
 /// Gives what comes for a dropped select back to the half-channel.
@@ -60,7 +60,7 @@ impl<T: Send + 'static> Receiver for Half<T> {
         Keeper(Box::new(Left::of(self)))
     }
 
-    fn channel_here(&self) -> *mut crate::channel::Channel {
+    fn channel_here(&self) -> *mut crate::exchange::channel::Channel {
         with_current(|life| life.map_or(ptr::null_mut(), |life| self.channel(life)))
     }
 }
@@ -222,7 +222,7 @@ impl<A: Arms> Select<A> {
             // Before the look at whether it is lost: see `Half::channel`.
             let channel = arm.channel_here();
             if !arm.is_lost() {
-                place.channel = channel;
+                place.channel = channel.cast();
                 is_open = true;
             }
         }

@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::Mutex;
 
 use crate::abi::Site;
-use crate::sync::lock_std as lock;
+use crate::ground::sync::lock_std as lock;
 
 struct Known(&'static Site);
 // SAFETY: sites are never written.

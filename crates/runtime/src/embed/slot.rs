@@ -51,9 +51,9 @@ impl Drop for Room {
 
 /// Room for one value. Two slots exchange their rooms to pass a value on, however large it is.
 ///
-/// A component's slot is reached by a pointer, and the destructor of a value may reach it too. So no
-/// value is dropped in there: it is taken out with its room ([`Slot::take_whole`]) and dropped where
-/// nobody else knows of it.
+/// A component's slot is reached by a pointer, and the destructor of a value may reach it too. So
+/// no value is dropped in there: it is taken out with its room ([`Slot::take_whole`]) and dropped
+/// where nobody else knows of it.
 pub(super) struct Slot {
     room: Room,
     /// How to drop the value, if there is one.

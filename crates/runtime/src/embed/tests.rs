@@ -1,10 +1,11 @@
-//! Records, whose fields are told by code of the program's in the midst of a component's heap, and slots.
+//! Records, whose fields are told by code of the program's in the midst of a component's heap, and
+//! slots.
 
 use std::future::Future;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Waker};
 
 use super::slot::Slot;
@@ -69,6 +70,7 @@ fn serve_others() {
     *lock(&OTHER) = Some(into);
     let send = async move { drop(out.send(vec![9; 9]).await) };
     let _handle = spawn(
+        runtime(),
         &one_place(),
         Location::caller(),
         Box::pin(send),
@@ -88,15 +90,24 @@ fn as_objects<T: Portable>() -> (Half<T>, Half<T>) {
 fn run(body: impl Future<Output = ()> + std::marker::Send + 'static) -> End {
     let (says, said) = mpsc::channel();
     let at_end = Box::new(move |end| says.send(end).unwrap());
-    let _handle = spawn(&one_place(), Location::caller(), Box::pin(body), at_end);
+    let _handle = spawn(
+        runtime(),
+        &one_place(),
+        Location::caller(),
+        Box::pin(body),
+        at_end,
+    );
     said.recv().unwrap()
 }
 
+/// The runtime of these tests.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| start(&Settings::default()).unwrap())
+}
+
 fn started() -> std::sync::MutexGuard<'static, ()> {
-    let guard = lock(&ONE_BY_ONE);
-    // Other tests of this process may have looked at the options, which are set once.
-    start(&Settings::default()).unwrap();
-    guard
+    lock(&ONE_BY_ONE)
 }
 
 /// All components go to one worker, where they run in turn.
@@ -128,7 +139,13 @@ fn passed(way: usize, what: Talk) -> (End, End, Option<Reading>) {
             *lock(&place) = Some(reading);
         }
     };
-    let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
+    let _handle = spawn(
+        runtime(),
+        &one_place(),
+        Location::caller(),
+        Box::pin(receiver),
+        at_end,
+    );
     let sent = run(async move {
         let _ = out.send(reading()).await;
     });
@@ -191,7 +208,13 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
+        let _handle = spawn(
+            runtime(),
+            &one_place(),
+            Location::caller(),
+            Box::pin(receiver),
+            at_end,
+        );
         let sent = run(async move {
             let mut send = pin!(out.send(reading()));
             let _ = send.as_mut().await;
@@ -212,7 +235,8 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
     }
 }
 
-/// A port is known once, however often it is connected: each place where it is known has a reference.
+/// A port is known once, however often it is connected: each place where it is known has a
+/// reference.
 #[test]
 fn a_port_is_connected_again() {
     let _started = started();
@@ -247,7 +271,10 @@ fn a_slot_gives_its_value_away_whole() {
     assert!(slot.take_whole().is_none());
     // The slot is free while the value is dropped.
     slot.put([1_u8; 300]);
-    assert_eq!(calls::call(|| drop(whole)), Err("a value's".to_owned()));
+    assert_eq!(
+        crate::ground::calls::call(|| drop(whole)),
+        Err("a value's".to_owned())
+    );
     assert!(DROPPED.load(Ordering::Relaxed));
     // SAFETY: that was put in.
     assert_eq!(unsafe { slot.take::<[u8; 300]>() }, Some([1; 300]));

@@ -3,7 +3,7 @@
 
 use hearth_sys::affinity;
 
-use crate::carrier;
+use crate::exchange::carrier;
 
 /// What can be used of the machine now.
 pub(super) struct Cores {
@@ -36,8 +36,8 @@ impl Cores {
         &self.allowed
     }
 
-    /// Looks again. Workers whose core may be used are kept on it, whatever was done to their threads
-    /// meanwhile.
+    /// Looks again. Workers whose core may be used are kept on it, whatever was done to their
+    /// threads meanwhile.
     pub(super) fn look_again(&mut self) -> Change {
         let Ok(now) = affinity::try_allowed() else {
             return Change::default();

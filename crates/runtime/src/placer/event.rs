@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::embed::calls::call;
-use crate::options::Servers;
-use crate::sync::lock_std as lock;
+use crate::ground::calls::call;
+use crate::ground::options::Servers;
+use crate::ground::runtime::Part;
+use crate::ground::sync::lock_std as lock;
 
 /// So many moves are told by name in a line; the others are counted.
 const NAMED: usize = 16;
@@ -38,8 +39,8 @@ pub enum Happened {
         moves: Vec<Move>,
         /// The number of components that were considered.
         components: usize,
-        /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for each
-        /// second.
+        /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for
+        /// each second.
         before_ns: f64,
         /// The same cost after the moves.
         after_ns: f64,
@@ -159,11 +160,11 @@ impl fmt::Display for Why {
 
 type Listener = Box<dyn FnMut(&Event) + Send>;
 
-static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
-static ARE_THERE: AtomicBool = AtomicBool::new(false);
+static LISTENERS: Part<Mutex<Vec<Listener>>> = Part::new(Mutex::default);
+static ARE_THERE: Part<AtomicBool> = Part::new(AtomicBool::default);
 
 /// Has `listener` called with each event from now on, by the thread that places.
-pub fn listen(listener: Listener) {
+pub(crate) fn listen(listener: Listener) {
     lock(&LISTENERS).push(listener);
     ARE_THERE.store(true, Ordering::Release);
 }
@@ -176,7 +177,7 @@ pub(super) fn are_there_listeners() -> bool {
 /// Tells those who listen. One that panics is not called again.
 pub(super) fn tell(event: &Event) {
     // One after the other: meanwhile the list is empty.
-    static TELLS: Mutex<()> = Mutex::new(());
+    static TELLS: Part<Mutex<()>> = Part::new(Mutex::default);
     let _tells = lock(&TELLS);
     // Not while the list is locked: who is told may want to listen with another.
     let listeners = std::mem::take(&mut *lock(&LISTENERS));

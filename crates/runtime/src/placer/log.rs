@@ -12,8 +12,13 @@ use super::cores::Change;
 use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
-use crate::sync::lock_std as lock;
-use crate::{helpers, options, registry, watching};
+use crate::ground::helpers;
+use crate::ground::options::{self, Servers};
+use crate::ground::runtime::Part;
+use crate::ground::sync::lock_std as lock;
+use crate::recording;
+use crate::seats::registry;
+use crate::seats::seat::Seat;
 
 /// Where it is written.
 struct Log {
@@ -24,7 +29,7 @@ struct Log {
 impl Log {
     /// The one log. The first look at it is when the first component starts.
     fn get() -> &'static Log {
-        static LOG: OnceLock<Log> = OnceLock::new();
+        static LOG: Part<OnceLock<Log>> = Part::new(OnceLock::new);
         LOG.get_or_init(|| {
             let path = options::get().place_log.as_ref();
             Log {
@@ -44,7 +49,7 @@ pub(super) fn begin() {
 }
 
 fn is_wanted() -> bool {
-    Log::get().file.is_some() || watching::is_on() || event::are_there_listeners()
+    Log::get().file.is_some() || recording::is_on() || event::are_there_listeners()
 }
 
 /// Those who listen are told by whoever calls.
@@ -56,7 +61,7 @@ fn write_down(what: Happened) -> Event {
     let log = Log::get();
     let after = log.began.elapsed();
     let event = Event { after, what };
-    if let Some(recorder) = watching::recorder() {
+    if let Some(recorder) = recording::recorder() {
         recorder.remark(&event.what.to_string());
     }
     if let Some(file) = &log.file {
@@ -66,10 +71,16 @@ fn write_down(what: Happened) -> Event {
     event
 }
 
-/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who listen.
-pub(crate) fn server(what: impl FnOnce() -> Happened) {
+/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who
+/// listen.
+pub(crate) fn server(seat: &Seat, way: Servers, why: String) {
     if is_wanted() {
-        let event = write_down(what());
+        let component = registry::name_of(seat);
+        let event = write_down(Happened::Server {
+            component,
+            way,
+            why,
+        });
         if event::are_there_listeners() {
             helpers::hand(move || event::tell(&event));
         }
@@ -128,8 +139,8 @@ fn names(statistics: &Statistics) -> impl Fn(usize) -> String {
     move |one| registry::name(all[one].0, all[one].1)
 }
 
-/// For each component that moves, with whom it talks most among those at its new place, and how many
-/// messages a second.
+/// For each component that moves, with whom it talks most among those at its new place, and how
+/// many messages a second.
 fn closest(proposal: &Proposal) -> HashMap<usize, (usize, f64)> {
     let plan = &proposal.plan.0;
     let mut between: HashMap<(usize, usize), f64> = HashMap::new();

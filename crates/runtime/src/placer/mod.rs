@@ -1,16 +1,19 @@
-//! `--place talk`, while the program runs: who talks with whom is [seen](crate::traffic) by samples, and
-//! components move where a plan by these figures wants them, if that is worth the move.
+//! `--place talk`, while the program runs: who talks with whom is
+//! [seen](crate::exchange::carrier::traffic) by samples, and components move where a plan by these
+//! figures wants them, if that is worth the move.
 //!
-//! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It reads
-//! what carriers publish and leaves orders with workers; nobody ever waits for it.
+//! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It
+//! reads what carriers publish and leaves orders with workers; nobody ever waits for it.
 //!
-//! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move everything
-//! is seen anew; each move makes the time until the next may come twice as long, until moves have
-//! become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of two that [take turns](turns) it is remembered that two cores do no more for them
-//! than one. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
+//! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move
+//! everything is seen anew; each move makes the time until the next may come twice as long, until
+//! moves have become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of
+//! two that [take turns](turns) it is remembered that two cores do no more for them than one. Who
+//! is nowhere yet, or where nobody may be, is placed at once, and alone.
 
 mod cores;
 mod event;
+pub(crate) mod initial;
 mod log;
 mod site;
 mod statistics;
@@ -29,11 +32,13 @@ use hearth_place::slots::{Placement, Slot};
 use hearth_place::talk::{Effort, talk};
 use hearth_sys::futex;
 
-use crate::carrier::{self, Order};
-use crate::options;
-use crate::traffic::{self, NO_WORKER};
+use crate::exchange::carrier::traffic::{self, NO_WORKER};
+use crate::exchange::carrier::{self, Order};
+use crate::ground::options;
+use crate::ground::runtime::{self, Part};
 use cores::{Change, Cores};
-pub use event::{Event, Happened, Move, Why, listen};
+pub(crate) use event::listen;
+pub use event::{Event, Happened, Move, Why};
 pub(crate) use log::server as tell_of_server;
 use site::{Scene, Site, Survey};
 use statistics::Statistics;
@@ -51,8 +56,8 @@ const DOUBT: f64 = 1.5;
 const CONTENT: Duration = Duration::from_secs(60);
 /// One that costs less by this part is followed at once, others when they are found twice.
 const CLEAR: f64 = 0.3;
-/// A plan pays for its moves within a second, which is a round here. What moving a component takes is
-/// from its worker's part to the first messages at its new place.
+/// A plan pays for its moves within a second, which is a round here. What moving a component takes
+/// is from its worker's part to the first messages at its new place.
 const PATIENCE: Patience = Patience {
     rounds: 1.0,
     move_ns: 30_000.0,
@@ -70,8 +75,8 @@ const DUTY: u32 = 100;
 const REST_MIN: Duration = Duration::from_millis(150);
 const REST_MAX: Duration = Duration::from_secs(5);
 
-static STARTED: AtomicBool = AtomicBool::new(false);
-static ASLEEP: AtomicU32 = AtomicU32::new(0);
+static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
+static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
 
 /// The first carrier starts. The calling thread is not pinned.
 pub(crate) fn start() {
@@ -81,18 +86,17 @@ pub(crate) fn start() {
     log::begin();
     let Some(cores) = cores else { return };
     // Without the thread everything stays where it began, and works.
-    let _ = std::thread::Builder::new()
-        .name("placer".to_owned())
-        .stack_size(4 << 20)
-        .spawn(|| Placer::new(cores).live());
+    let _ = runtime::spawn("placer", 4 << 20, || Placer::new(cores).live());
 }
 
 /// Something was published.
 pub(crate) fn notice() {
-    // With the fence in `sleep`: either that thread sees what was published, or this one that it sleeps.
+    // With the fence in `sleep`: either that thread sees what was published, or this one that it
+    // sleeps.
     fence(Ordering::SeqCst);
-    if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
-        futex::wake_one(ptr::from_ref(&ASLEEP).expose_provenance());
+    let asleep = &*ASLEEP;
+    if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
+        futex::wake_one(ptr::from_ref(asleep).expose_provenance());
     }
 }
 
@@ -102,8 +106,8 @@ struct Proposal {
     plan: Placement,
     /// Which components of the scene are elsewhere in the plan.
     moves: Vec<usize>,
-    /// What is best for those who are where nobody may be any more, or were never placed, with all others
-    /// where they are.
+    /// What is best for those who are where nobody may be any more, or were never placed, with all
+    /// others where they are.
     here: Placement,
     /// What J is, in ns a second, and what it would be.
     now_ns: f64,
@@ -167,8 +171,7 @@ impl Placer {
     }
 
     fn live(mut self) {
-        loop {
-            std::thread::sleep(EVERY);
+        while runtime::current().pause(EVERY) {
             let (seen, _) = traffic::take();
             let change = self.cores.look_again();
             if seen.is_empty() && change.is_none() {
@@ -185,7 +188,8 @@ impl Placer {
                 self.look_at_site();
             }
             if !self.is_surveyed && self.statistics.span_ns() >= SEEN_NS {
-                // Not sooner, as it takes a core, and most programs have something to do as they start.
+                // Not sooner, as it takes a core, and most programs have something to do as they
+                // start.
                 self.is_surveyed = true;
                 self.survey = Survey::load(self.cores.allowed());
                 self.look_at_site();
@@ -342,7 +346,7 @@ impl Placer {
 fn sleep() {
     ASLEEP.store(1, Ordering::Relaxed);
     fence(Ordering::SeqCst);
-    if traffic::is_any() {
+    if traffic::is_any() || runtime::current().is_over() {
         ASLEEP.store(0, Ordering::Relaxed);
         return;
     }

@@ -1,5 +1,5 @@
-//! The machine that the program runs on, as placement takes it, and what was seen of the program as a
-//! graph.
+//! The machine that the program runs on, as placement takes it, and what was seen of the program as
+//! a graph.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Rou
 use hearth_place::slots::{Machine, Message, Slot};
 
 use super::statistics::Statistics;
-use crate::carrier;
-use crate::options::{self, Carrying};
-use crate::traffic::NO_WORKER;
+use crate::exchange::carrier;
+use crate::exchange::carrier::traffic::NO_WORKER;
+use crate::ground::options::{self, Carrying};
 
 /// What is known of the machine, whichever of its cores may be used.
 pub(super) struct Survey {
@@ -22,9 +22,9 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// The profile that was given, or the one in the file that `HEARTH_MACHINE` names, or else cores that
-    /// are all alike. A file that is no profile is as none: who starts a program with one has looked at
-    /// it.
+    /// The profile that was given, or the one in the file that `HEARTH_MACHINE` names, or else
+    /// cores that are all alike. A file that is no profile is as none: who starts a program with
+    /// one has looked at it.
     pub(super) fn load(allowed: &[usize]) -> Option<Survey> {
         let options = options::get();
         let in_file = || std::fs::read_to_string(options.machine_file.as_ref()?).ok();
@@ -224,7 +224,8 @@ impl Scene {
         scene
     }
 
-    /// How long components ran has their messages in it, where they are now; what they compute has not.
+    /// How long components ran has their messages in it, where they are now; what they compute has
+    /// not.
     fn take_messages_off(&mut self, site: &Site) {
         for connection in &self.graph.connections {
             let (from, to) = (connection.from.index(), connection.to.index());

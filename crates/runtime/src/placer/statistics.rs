@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::traffic::{Seen, Who};
+use crate::exchange::carrier::traffic::{Seen, Who};
 
 /// What was seen weighs e times less after so long.
 const MEMORY_NS: f64 = 400e6;
@@ -158,7 +158,7 @@ mod tests {
     use std::ptr;
 
     use super::*;
-    use crate::traffic::End;
+    use crate::exchange::carrier::traffic::End;
 
     fn who(id: u64) -> Who {
         Who {

@@ -1,5 +1,5 @@
-//! Programs whose traffic changes, as the placer sees them: what is proposed by figures that come every
-//! tenth of a second. Time here is counted, not waited for.
+//! Programs whose traffic changes, as the placer sees them: what is proposed by figures that come
+//! every tenth of a second. Time here is counted, not waited for.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -7,7 +7,7 @@ use std::ptr;
 use hearth_machine::profile::Carrier;
 
 use super::*;
-use crate::traffic::{End, Seen, Who};
+use crate::exchange::carrier::traffic::{End, Seen, Who};
 
 mod turns;
 
@@ -15,7 +15,8 @@ const TICK_NS: u64 = 100_000_000;
 /// Most programs here settle within so many ticks.
 const SOON: usize = 30;
 
-/// What goes on, a second: shares of a core that components compute, and messages from one to the other.
+/// What goes on, a second: shares of a core that components compute, and messages from one to the
+/// other.
 struct Life<'a> {
     work: &'a [f64],
     messages: &'a [(usize, usize, f64)],

@@ -1,13 +1,13 @@
 //! Who only waits for whom: of two that take turns, two cores do no more than one.
 //!
 //! On one core a client and its server look as two neighbours do that compute and then exchange:
-//! each runs, sends, and waits to receive. So nothing is said of pairs on one core. On two cores the
-//! neighbours overlap, and turns never do: what both take of their cores, added up, is no more than one
-//! core has. Where neither core had too much to do meanwhile, one would have done for both, whatever
-//! they are.
+//! each runs, sends, and waits to receive. So nothing is said of pairs on one core. On two cores
+//! the neighbours overlap, and turns never do: what both take of their cores, added up, is no more
+//! than one core has. Where neither core had too much to do meanwhile, one would have done for
+//! both, whatever they are.
 //!
-//! That is kept when they come together, where it could not be seen any more, until they do something
-//! else: what they compute for a message, or how often they talk, changes by a factor.
+//! That is kept when they come together, where it could not be seen any more, until they do
+//! something else: what they compute for a message, or how often they talk, changes by a factor.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ const OVERLAP_LEAST: f64 = 1.15;
 const BUSY: f64 = 0.9;
 /// Who asks talks with this part of its messages to whom it asks, at least.
 const MOSTLY: f64 = 0.8;
-/// Messages of one direction by those of the other, for each request having its answer, at most. Samples
-/// of few are far off.
+/// Messages of one direction by those of the other, for each request having its answer, at most.
+/// Samples of few are far off.
 const UNEVEN: f64 = 2.0;
 /// Who does something else does it by this factor; the next time it has to be twice as much.
 const OTHERWISE: f64 = 3.0;
@@ -163,8 +163,8 @@ impl Pair {
     }
 }
 
-/// The pairs that may take turns: messages go to and fro, and one of the two talks with hardly anyone
-/// else. That one comes first.
+/// The pairs that may take turns: messages go to and fro, and one of the two talks with hardly
+/// anyone else. That one comes first.
 fn sights(statistics: &Statistics, scene: &Scene) -> Vec<((u64, u64), Sight)> {
     let shares: Vec<f64> = statistics
         .components()

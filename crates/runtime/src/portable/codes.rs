@@ -11,34 +11,16 @@ use std::ffi::CString;
 use std::sync::Mutex;
 
 use crate::abi::{Field, Kind, Object, Type, literal};
-use crate::sync::lock_std as lock;
+use crate::ground::sync::lock_std as lock;
 
 /// Types within types.
 const DEEPEST: usize = 64;
-/// How many types a program takes from outside, and how many bytes they may take together: descriptors
-/// are never freed. Compiled programs' own types are not counted.
+/// How many types a program takes from outside, and how many bytes they may take together:
+/// descriptors are never freed. Compiled programs' own types are not counted.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 4 << 20;
 /// The longest code that is looked at.
 const LONGEST: usize = 64 << 10;
-
-/// Equal types have equal codes.
-impl PartialEq for Type {
-    fn eq(&self, other: &Type) -> bool {
-        // SAFETY: codes are literals.
-        unsafe { literal(self.code) == literal(other.code) }
-    }
-}
-
-impl std::fmt::Debug for Type {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: codes are literals.
-        f.write_str(&unsafe { literal(self.code) })
-    }
-}
-
-// SAFETY: descriptors are immutable: static in the compiled program, or made here and never freed.
-unsafe impl Sync for Type {}
 
 /// The types that were made.
 #[derive(Default)]
@@ -240,11 +222,11 @@ impl Plan {
         let is_flat = match self.kind {
             Kind::Array => self
                 .element
-                .is_some_and(|of| !crate::object::is_reference(of)),
+                .is_some_and(|of| !crate::exchange::values::object::is_reference(of)),
             Kind::Struct => self
                 .fields
                 .iter()
-                .all(|(_, of)| !crate::object::is_reference(of)),
+                .all(|(_, of)| !crate::exchange::values::object::is_reference(of)),
             _ => false,
         };
         let fields: &'static [Field] = Vec::leak(fields);

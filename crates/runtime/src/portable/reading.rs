@@ -6,9 +6,9 @@ use std::ptr;
 
 use super::codes::{label_count, type_of_code};
 use super::writing::DEEPEST;
-use crate::abi::{AnyBox, Array, Component, HEADER, Kind, Object, Type, Value, fields};
-use crate::object::is_reference;
-use crate::{external, heap};
+use crate::abi::{AnyBox, Array, Component, HEADER_BYTES, Kind, Object, Type, Value, fields};
+use crate::exchange::values::object::is_reference;
+use crate::exchange::{external, values::heap};
 
 /// A value that stands in no component's heap.
 #[derive(Debug, PartialEq)]
@@ -22,8 +22,8 @@ pub(crate) enum Portable {
     /// The fields of a struct.
     Struct(Vec<Portable>),
     Array(Vec<Portable>),
-    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for each would
-    /// take 32 times as much.
+    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for
+    /// each would take 32 times as much.
     Flat(Vec<u8>),
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn read(of: &Type, bytes: &[u8]) -> Option<Portable> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// Of the enums that were met. They are counted in the types' codes, which may be long, and their
-    /// values many.
+    /// Of the enums that were met. They are counted in the types' codes, which may be long, and
+    /// their values many.
     label_counts: HashMap<*const Type, u32>,
 }
 
@@ -193,25 +193,25 @@ impl Portable {
                 Portable::Array(parts) => {
                     let element = &*of.element;
                     let size = element.size as usize;
-                    let array = heap::alloc(to, HEADER + parts.len() * size);
+                    let array = heap::alloc(to, HEADER_BYTES + parts.len() * size);
                     array.cast::<Array>().write(Array {
                         object: COUNTED_ONCE,
                         length: parts.len(),
                     });
                     for (index, part) in parts.iter().enumerate() {
                         let value = part.place(element, to);
-                        fill(element, array.byte_add(HEADER + index * size), value);
+                        fill(element, array.byte_add(HEADER_BYTES + index * size), value);
                     }
                     Value { pointer: array }
                 }
                 Portable::Flat(bytes) => {
                     let size = (*of.element).size as usize;
-                    let array = heap::alloc(to, HEADER + bytes.len());
+                    let array = heap::alloc(to, HEADER_BYTES + bytes.len());
                     array.cast::<Array>().write(Array {
                         object: COUNTED_ONCE,
                         length: bytes.len() / size,
                     });
-                    let first = array.byte_add(HEADER);
+                    let first = array.byte_add(HEADER_BYTES);
                     if size == 1 {
                         let (from, place) = (bytes.as_ptr(), first.cast::<u8>());
                         ptr::copy_nonoverlapping(from, place, bytes.len());

@@ -6,7 +6,7 @@ use super::reading::Portable;
 use super::writing::{DEEPEST, write_bytes, write_length};
 use super::{Stays, leave_no_node, read, type_of_code, write};
 use crate::abi::{Kind, Type, Value, fields, literal};
-use crate::object;
+use crate::exchange::values::object;
 
 struct Dice(u64);
 
@@ -189,7 +189,8 @@ fn flat_arrays_are_read_as_they_lie() {
     }
 }
 
-/// Labels are counted in the code, which may be long, and values may be many: this would take minutes.
+/// Labels are counted in the code, which may be long, and values may be many: this would take
+/// minutes.
 #[test]
 fn labels_are_counted_once() {
     let labels: String = (0..8000).map(|nth| format!("L{nth}_")).collect();

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::abi::{AnyBox, Array, HEADER, Kind, Type, Value, fields, literal};
-use crate::object::text_of;
+use crate::abi::{AnyBox, Array, HEADER_BYTES, Kind, Type, Value, fields, literal};
+use crate::exchange::values::object::text_of;
 
 /// Why a value cannot leave its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ impl std::fmt::Display for Stays {
     }
 }
 
-/// Boxes, structs and arrays within each other. Each level takes some hundred bytes of stack here and
-/// up to two thousand in the reader, in a build without optimisation: every thread that writes or
-/// reads values has the stack of one that runs components (`carrier::STACK_BYTES`).
+/// Boxes, structs and arrays within each other. Each level takes some hundred bytes of stack here
+/// and up to two thousand in the reader, in a build without optimisation: every thread that writes
+/// or reads values has the stack of one that runs components (`carrier::STACK_BYTES`).
 pub(super) const DEEPEST: usize = 1000;
 
 /// Adds a value's bytes.
@@ -68,7 +68,7 @@ unsafe fn write_at(of: &Type, value: Value, to: &mut Vec<u8>, depth: usize) -> R
             Kind::Array => {
                 let element = &*of.element;
                 let length = (*value.pointer.cast::<Array>()).length;
-                let first = value.pointer.byte_add(HEADER);
+                let first = value.pointer.byte_add(HEADER_BYTES);
                 write_length(length, to);
                 for index in 0..length {
                     let value = slot(element, first.byte_add(index * element.size as usize));

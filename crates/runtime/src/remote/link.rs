@@ -1,7 +1,7 @@
 //! A link: a connection between a half-channel here and one on another node.
 //!
-//! Each end has a *proxy*, a component that stands for the other node. Its half-channel is connected
-//! to the one here like any other.
+//! Each end has a *proxy*, a component that stands for the other node. Its half-channel is
+//! connected to the one here like any other.
 //!
 //! ```text
 //!        here                                    there
@@ -29,19 +29,22 @@ use hearth_sys::descriptor;
 
 use super::wire::{Message, Received};
 use crate::abi::{Component, ComponentType, Held, Site, Step, Type, Value, held_of};
-use crate::channel::{
-    self, Channel, Direction, Label, hearth_acknowledge, hearth_connect, hearth_release_sender,
+use crate::exchange::channel::{
+    self, Channel, Direction, hearth_acknowledge, hearth_connect, hearth_release_sender,
     hearth_send,
 };
-use crate::external::{self, Ticket};
-use crate::idle::Visit;
-use crate::offer::Stage;
-use crate::poller::{self, Then};
+use crate::exchange::external::{self, Ticket};
+use crate::exchange::{component, values::object};
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{helpers, output};
+use crate::outside::idle::Visit;
+use crate::outside::poller::{self, Then};
 use crate::portable::{self, Portable};
-use crate::seat::seat_of;
+use crate::seats::offer::Stage;
+use crate::seats::registry::Label;
+use crate::seats::seat::seat_of;
+use crate::seats::waiting;
 use crate::services::mailbox::Mailbox;
-use crate::sync::lock_std as lock;
-use crate::{component, helpers, object, output};
 
 /// What both a proxy and its reader use.
 struct Link {
@@ -61,8 +64,8 @@ struct Link {
 struct Outgoing {
     /// Some thread writes.
     is_busy: bool,
-    /// Goes next. There is one at most: an answer may come, and have the next message said, before the
-    /// thread that has written the last one knows.
+    /// Goes next. There is one at most: an answer may come, and have the next message said, before
+    /// the thread that has written the last one knows.
     next: Option<Outbound>,
 }
 
@@ -592,8 +595,8 @@ unsafe extern "C" fn destroy(this: *mut Component) {
 /// Requests of other nodes that are carried out here, and not answered yet.
 static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A request of another node, from when it may have an effect until it is answered. What it does here
-/// may be all that the program waited for.
+/// A request of another node, from when it may have an effect until it is answered. What it does
+/// here may be all that the program waited for.
 pub(super) struct Request(());
 
 impl Request {
@@ -619,8 +622,8 @@ fn importers_owe() -> bool {
     lock(&IMPORTERS).iter().any(is_about_to_answer)
 }
 
-/// Lets values that were received here be acknowledged, and requests be answered, before the program
-/// ends, so that the others do not wonder.
+/// Lets values that were received here be acknowledged, and requests be answered, before the
+/// program ends, so that the others do not wonder.
 pub(crate) fn settle() {
     wait_while(owes_answers);
 }
@@ -655,7 +658,7 @@ fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
     // While it waits for a receiver there is nothing to say.
     // SAFETY: counted by the list.
     owes && !unsafe {
-        channel::light::seems_to_wait(importer.0)
+        waiting::seems_to_wait(importer.0)
             || matches!(seat_of(importer.0).state.stage(), Stage::Open | Stage::Held)
     }
 }

@@ -10,16 +10,17 @@ use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::link::{self, Kept};
+use super::published;
 use super::wire::{Message, Status};
-use super::{node, published};
 use crate::abi::literal;
-use crate::channel::{self, Channel, Direction};
-use crate::external;
-use crate::helpers;
-use crate::idle::Visit;
-use crate::poller::{self, Then, Watch};
+use crate::exchange::channel::{self, Channel, Direction};
+use crate::exchange::timers;
+use crate::ground::helpers;
+use crate::outside::idle::Visit;
+use crate::outside::poller::{self, Then, Watch};
 use crate::portable;
-use crate::timers;
+use crate::seats::waits;
+use crate::services::node;
 
 /// How long a request or an answer may take, all of it. Nodes are on one machine; only one that is
 /// stopped takes longer.
@@ -45,8 +46,8 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         INSIDE.fetch_sub(1, Ordering::SeqCst);
-        // Others may wait for the room. Whoever has just found that there is none has the door watched
-        // no more, or is about to: this is seen in both cases, as it arms the watch anew.
+        // Others may wait for the room. Whoever has just found that there is none has the door
+        // watched no more, or is about to: this is seen in both cases, as it arms the watch anew.
         poller::resume(self.0);
     }
 }
@@ -62,7 +63,7 @@ pub(super) fn open() {
         if let Err(error) = listener.set_nonblocking(true) {
             node::unusable(&error);
         }
-        external::expect_visitors();
+        waits::expect_visitors();
         let (listener, watch) = (Arc::new(listener), Watch::reserve());
         let accepting = Arc::clone(&listener);
         poller::watch_as(watch, listener, move || accept(&accepting, watch))

@@ -4,12 +4,15 @@ use std::ffi::c_void;
 
 use super::link::Kept;
 use super::wire::{Notice, Status};
-use super::{listener, node, published};
+use super::{listener, published};
 use crate::abi::{Component, Label, Object, Site, Step, Text, Value};
-use crate::channel::{Channel, Direction};
-use crate::object::text_of;
+use crate::exchange::channel::{Channel, Direction};
+use crate::exchange::external;
+use crate::exchange::values::object::text_of;
+use crate::ground::helpers;
+use crate::seats::exceptions;
+use crate::services::node;
 use crate::services::values::{self, COUNTED_ONCE};
-use crate::{exceptions, external, helpers};
 
 /// `publish`: raises DuplicateLCNException if the node has a channel of that name.
 ///

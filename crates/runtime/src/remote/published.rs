@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::link::Kept;
-use super::node;
 use super::wire::{self, Notice};
 use crate::abi::literal;
-use crate::sync::lock_std as lock;
+use crate::ground::sync::lock_std as lock;
+use crate::services::node;
 
 static PUBLISHED: Mutex<BTreeMap<Vec<u8>, Kept>> = Mutex::new(BTreeMap::new());
 

@@ -17,7 +17,7 @@
 use std::io::{self, Read, Write};
 
 use crate::abi::Label;
-use crate::channel::Direction;
+use crate::exchange::channel::Direction;
 
 /// Longer messages are refused: nobody sends such values, and a broken peer should not be given
 /// the memory.
@@ -145,8 +145,8 @@ impl Message {
         bytes
     }
 
-    /// The next message, which opens a conversation or answers one. An error also where there is none,
-    /// or no sense in it.
+    /// The next message, which opens a conversation or answers one. An error also where there is
+    /// none, or no sense in it.
     pub(super) fn receive(mut from: impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;

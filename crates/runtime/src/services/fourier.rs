@@ -6,8 +6,8 @@
 //! X[k] = Σ x[j] · e^(-2πi·j·k/n)        j = 0 … n-1
 //! ```
 //!
-//! without any scaling: a constant c gives `X[0] = n·c`. A real signal has `X[n-k] = conj X[k]`, so n
-//! integers hold all of it. They replace the signal in the usual half-complex order:
+//! without any scaling: a constant c gives `X[0] = n·c`. A real signal has `X[n-k] = conj X[k]`, so
+//! n integers hold all of it. They replace the signal in the usual half-complex order:
 //!
 //! ```text
 //! index      0 … n/2           n/2+1 … n-1

@@ -1,15 +1,15 @@
 //! What arrives from outside, and the components that wait for it.
 //!
-//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for yet
-//! wait in the box, as many as it has room for; the rest is dropped, as a radio would.
+//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for
+//! yet wait in the box, as many as it has room for; the rest is dropped, as a radio would.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::external::{self, Ticket};
-use crate::poller::{self, Watch};
-use crate::sync::lock_std as lock;
+use crate::exchange::external::{self, Ticket};
+use crate::ground::sync::lock_std as lock;
+use crate::outside::poller::{self, Watch};
 
 /// Items of type `T` on their way to components.
 pub(crate) struct Mailbox<T> {

@@ -5,11 +5,13 @@
 //! [`mailbox`], how arrivals reach components; and the pure parts, [`text`], [`numbers`],
 //! [`fourier`] and [`framing`], which know nothing of components.
 
+pub(crate) mod claims;
 pub(crate) mod devices;
 mod fourier;
 mod framing;
 pub(crate) mod mailbox;
 pub mod natives;
+pub(crate) mod node;
 mod numbers;
 mod text;
 pub(crate) mod values;

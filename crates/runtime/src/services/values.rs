@@ -2,8 +2,8 @@
 
 use std::ptr;
 
-use crate::abi::{Array, Component, HEADER, Object};
-use crate::heap;
+use crate::abi::{Array, Component, HEADER_BYTES, Object};
+use crate::exchange::values::heap;
 
 /// The elements of an array.
 ///
@@ -12,7 +12,7 @@ use crate::heap;
 pub(crate) unsafe fn elements<'a, T>(array: *const Array) -> &'a [T] {
     // SAFETY: the elements follow the header, as many as it says.
     unsafe {
-        let start = array.cast::<u8>().add(HEADER).cast::<T>();
+        let start = array.cast::<u8>().add(HEADER_BYTES).cast::<T>();
         std::slice::from_raw_parts(start, (*array).length)
     }
 }
@@ -25,7 +25,7 @@ pub(crate) unsafe fn elements<'a, T>(array: *const Array) -> &'a [T] {
 pub(crate) unsafe fn elements_mut<'a, T>(array: *mut Array) -> &'a mut [T] {
     // SAFETY: as in `elements`.
     unsafe {
-        let start = array.cast::<u8>().add(HEADER).cast::<T>();
+        let start = array.cast::<u8>().add(HEADER_BYTES).cast::<T>();
         std::slice::from_raw_parts_mut(start, (*array).length)
     }
 }
@@ -33,7 +33,7 @@ pub(crate) unsafe fn elements_mut<'a, T>(array: *mut Array) -> &'a mut [T] {
 /// An array in the heap of a component that runs the calling code or is parked for it, counted
 /// once. The elements are copied as they are: references go with them.
 pub(crate) fn array<T: Copy>(component: *mut Component, values: &[T]) -> *mut Array {
-    let size = HEADER + size_of_val(values);
+    let size = HEADER_BYTES + size_of_val(values);
     let array = heap::alloc(component, size).cast::<Array>();
     // SAFETY: a fresh block of that size, aligned for any object.
     unsafe {
@@ -41,7 +41,7 @@ pub(crate) fn array<T: Copy>(component: *mut Component, values: &[T]) -> *mut Ar
             object: Object { refs: 1, spare: 0 },
             length: values.len(),
         });
-        let place = array.cast::<u8>().add(HEADER).cast::<T>();
+        let place = array.cast::<u8>().add(HEADER_BYTES).cast::<T>();
         ptr::copy_nonoverlapping(values.as_ptr(), place, values.len());
     }
     array

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use super::trace::What;
 use crate::abi::{Component, DEFAULT, Site};
-use crate::channel::{Channel, Direction, hub, light, link};
-use crate::offer::Stage;
-use crate::registry;
-use crate::seat::{Seat, seat_of};
+use crate::exchange::channel::{Channel, Direction, hub, link};
+use crate::seats::offer::Stage;
+use crate::seats::registry;
+use crate::seats::seat::{Seat, seat_of};
+use crate::seats::waiting;
 
 /// Half-channels with more peers are not watched for starvation: each message would take as long.
 const PEERS_WATCHED: usize = 64;
@@ -103,9 +104,9 @@ unsafe fn still_sends(component: *mut Component) -> bool {
     // SAFETY: as the caller promises; nothing else runs.
     unsafe {
         match (*component).waiting {
-            light::SENDS..=light::SENDS_MOVING => true,
-            light::LINKED => !link::is_over(&*(*component).waits_at),
-            light::OFFERS => seat_of(component).state.stage() == Stage::Open,
+            waiting::SENDS..=waiting::SENDS_MOVING => true,
+            waiting::LINKED => !link::is_over(&*(*component).waits_at.cast::<Channel>()),
+            waiting::OFFERS => seat_of(component).state.stage() == Stage::Open,
             _ => false,
         }
     }
@@ -313,15 +314,15 @@ impl Checks {
 
 // ---- wake-ups ---------------------------------------------------------------------------------
 
-/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and nothing
-/// runs.
+/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and
+/// nothing runs.
 pub(super) fn unwoken() -> Option<Fault> {
     // SAFETY: as is said above.
     first_fault(|seat| unsafe { is_unwoken(seat) })
 }
 
-/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits are
-/// offers afterwards.
+/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits
+/// are offers afterwards.
 pub(super) fn unmatched() -> Option<Fault> {
     // SAFETY: as is said above.
     first_fault(|seat| unsafe { is_unmatched(seat) })
@@ -345,12 +346,12 @@ unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
     // SAFETY: as the caller promises.
     let is_over = unsafe {
         match (*component).waiting {
-            light::LINKED => link::is_over(&*(*component).waits_at),
-            light::OFFERS => !matches!(
+            waiting::LINKED => link::is_over(&*(*component).waits_at.cast::<Channel>()),
+            waiting::OFFERS => !matches!(
                 seat.state.stage(),
                 Stage::Open | Stage::Held | Stage::Outside
             ),
-            light::NOTHING | light::SELECTED => true,
+            waiting::NOTHING | waiting::SELECTED => true,
             _ => false,
         }
     };
@@ -367,7 +368,7 @@ unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
 /// # Safety
 /// Nothing runs.
 unsafe fn is_unmatched(seat: &Seat) -> Option<String> {
-    crate::carrier::inflate(seat.component());
+    crate::exchange::carrier::inflate(seat.component());
     if seat.state.stage() != Stage::Open {
         return None;
     }
@@ -375,7 +376,7 @@ unsafe fn is_unmatched(seat: &Seat) -> Option<String> {
     unsafe {
         seat.offer.with(|offer| {
             offer.registered.iter().find_map(|registration| {
-                let channel = &*registration.channel;
+                let channel = &*registration.channel.cast::<Channel>();
                 if channel.direction != Direction::In {
                     return None;
                 }

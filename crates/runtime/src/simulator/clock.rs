@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::sync::lock_std as lock;
+use crate::ground::sync::lock_std as lock;
 
 /// How long a step takes. A program that looks again and again whether its time has come sees it
 /// come.
@@ -24,7 +24,7 @@ fn start() -> Instant {
 
 /// The time. No two looks give the same, so that the order of what is due follows from the order of
 /// asking for it.
-pub(crate) fn now() -> Instant {
+pub(super) fn now() -> Instant {
     start() + Duration::from_nanos(NOW.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -53,10 +53,10 @@ pub(super) fn jump_to(time: Instant) {
 }
 
 /// Has something happen a while from now.
-pub(crate) fn after(while_: Duration, event: impl FnOnce() + Send + 'static) {
+pub(super) fn after(while_: Duration, event: Event) {
     let nanoseconds = u64::try_from(while_.as_nanos()).unwrap_or(u64::MAX);
     let due = NOW.load(Ordering::Relaxed).saturating_add(nanoseconds);
-    lock(&AGENDA).push((due, Box::new(event)));
+    lock(&AGENDA).push((due, event));
 }
 
 /// When the next event of the agenda is due.

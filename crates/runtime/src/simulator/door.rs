@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::sync::lock_std as lock;
+use crate::ground::sync::lock_std as lock;
 
 struct Door {
     is_open: bool,
@@ -36,7 +36,7 @@ pub(super) fn belong() {
 }
 
 /// Waits to be let in. False if that took longer than `patience`.
-pub(crate) fn enter(patience: Option<Duration>) -> bool {
+pub(super) fn enter(patience: Option<Duration>) -> bool {
     let depth = INSIDE.get();
     if depth == 0 {
         let end = patience.map(|patience| Instant::now() + patience);
@@ -66,7 +66,7 @@ pub(crate) fn enter(patience: Option<Duration>) -> bool {
 }
 
 /// Goes out again.
-pub(crate) fn leave() {
+pub(super) fn leave() {
     let depth = INSIDE.get() - 1;
     INSIDE.set(depth);
     if depth == 0 {

@@ -1,5 +1,5 @@
-//! How a simulation begins and ends: which schedule it follows, and what is told and written when it
-//! is over.
+//! How a simulation begins and ends: which schedule it follows, and what is told and written when
+//! it is over.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::checks::Fault;
 use super::schedule::{self, Schedule};
-use super::{STATE, Stage, is_on, state};
-use crate::options::{self, Simulation};
-use crate::{exits, output};
+use super::{STATE, Stage, state};
+use crate::ground::options::{self, Simulation};
+use crate::ground::{exits, output};
+use crate::hooks::simulation::is_on;
 
 /// The name of the program, for the line that says how to have it all again.
 static PROGRAM: OnceLock<String> = OnceLock::new();
@@ -43,13 +44,14 @@ pub(super) fn schedule_of(simulation: &Simulation) -> Schedule {
 }
 
 /// The seed of a simulation, or of the one that its schedule comes from.
-pub(crate) fn seed() -> Option<u64> {
-    let simulation = options::get().simulation.as_ref()?;
-    Some(ORIGIN.get().map_or(simulation.seed, |origin| origin.seed))
+pub(super) fn seed() -> u64 {
+    let given = options::get().simulation.as_ref();
+    let origin = ORIGIN.get().map(|origin| origin.seed);
+    origin.or(given.map(|given| given.seed)).unwrap_or(0)
 }
 
 /// How many workers a schedule was made for, if one is followed.
-pub(crate) fn workers() -> Option<usize> {
+pub(super) fn workers() -> Option<usize> {
     ORIGIN.get().map(|origin| origin.workers.max(1))
 }
 
@@ -65,7 +67,7 @@ fn refuse(path: &str, reason: &str) -> ! {
 }
 
 /// Remembers what has gone wrong, in a few words by which it is known again. The first counts.
-pub(crate) fn note_failure(kind: impl FnOnce() -> String) {
+pub(super) fn note_failure(kind: impl FnOnce() -> String) {
     if is_on() {
         let kind = kind();
         state().failure.get_or_insert(kind);
@@ -97,8 +99,9 @@ pub(super) fn out_of_steps() -> ! {
     exits::end(exits::DONE)
 }
 
-/// The process ends: what went wrong is told with what brings it back, and what happened is written.
-pub(crate) fn at_exit(code: i32) {
+/// The process ends: what went wrong is told with what brings it back, and what happened is
+/// written.
+pub(super) fn at_exit(code: i32) {
     if !is_on() {
         return;
     }
@@ -137,11 +140,7 @@ fn record(path: &str, code: i32) {
         None if code == exits::DONE => "done".to_owned(),
         None => format!("exit code {code}"),
     };
-    let mut text = schedule::write(
-        seed().unwrap_or(0),
-        Stage::count(),
-        &state.schedule.deviations,
-    );
+    let mut text = schedule::write(seed(), Stage::count(), &state.schedule.deviations);
     let _ = write!(
         text,
         "\nend {end}\nsteps {}\ndecisions {}\n\n{}",

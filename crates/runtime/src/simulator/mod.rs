@@ -1,37 +1,37 @@
 //! The simulator: a program run on one thread, by a schedule that can be had again.
 //!
 //! The components, half-channels and workers are the real ones; of a real run it leaves out that
-//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a time:
-//! it lets a component go on until it waits, ends or is set aside. Whatever could go one way or
-//! another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and made
-//! again when the seed or its record is given again. Time is virtual ([`clock`]), and the outside
-//! comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`] look
-//! whether the runtime does what it promises, and a [`trace`] keeps what happened.
+//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a
+//! time: it lets a component go on until it waits, ends or is set aside. Whatever could go one way
+//! or another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and
+//! made again when the seed or its record is given again. Time is virtual ([`clock`]), and the
+//! outside comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`]
+//! look whether the runtime does what it promises, and a [`trace`] keeps what happened.
 //!
 //! `docs/internals/simulator.md` follows one step from end to end.
 
-mod canaries;
 mod checks;
-pub(crate) mod clock;
-pub(crate) mod door;
+mod clock;
+mod door;
 mod ending;
 mod schedule;
 mod trace;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::abi::{Arm, Component, ComponentType, Program, Site, Step, literal};
-use crate::carrier::{self, Stage};
-use crate::channel::Channel;
-use crate::options::Policy;
-use crate::seat::Identity;
-use crate::services::devices::lines;
-use crate::sync::lock_std as lock;
-use crate::{component, exits, external, options, output, registry, report, timers};
-pub(crate) use canaries::{Canary, sings};
+use crate::abi::{Component, ComponentType, Program, Site, Step, literal};
+use crate::exchange::carrier::{self, Stage};
+use crate::exchange::channel::Channel;
+use crate::exchange::{component, timers};
+use crate::ground::options::Policy;
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{exits, options, output};
+use crate::hooks::simulation::{self, At, Director};
+use crate::report;
+use crate::seats::seat::Identity;
+use crate::seats::{exceptions, registry, waits};
 use checks::Checks;
-pub(crate) use ending::{at_exit, note_failure, seed, workers};
+use ending::note_failure;
 use schedule::{Kind, Schedule};
 use trace::{Event, Outcome, Trace, What, Who};
 
@@ -40,15 +40,6 @@ use trace::{Event, Outcome, Trace, What, Who};
 const SLICE: u32 = 32;
 /// After so many steps a worker looks at what has arrived.
 const LOOK_EVERY: u64 = 8;
-
-static ON: AtomicBool = AtomicBool::new(false);
-
-/// Is this a simulation?
-#[inline]
-pub(crate) fn is_on() -> bool {
-    // Relaxed: set before the first component is made.
-    ON.load(Ordering::Relaxed)
-}
 
 /// What a simulation knows of itself.
 struct State {
@@ -71,6 +62,8 @@ struct State {
     placed: usize,
     /// What has gone wrong, in a word.
     failure: Option<String>,
+    /// Is something sure to come from outside at once, without any time passing?
+    comes_soon: fn() -> bool,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -102,11 +95,12 @@ fn state() -> Held {
 }
 
 /// Begins a simulation, if one is asked for: from here on its thread has the program.
-pub(crate) fn begin(program: &'static Program) -> bool {
+pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool {
     let Some(simulation) = &options::get().simulation else {
         return false;
     };
-    ON.store(true, Ordering::Relaxed);
+    simulation::begin(&DIRECTOR);
+    exits::at_exit(ending::at_exit);
     // SAFETY: names of programs are literals.
     ending::remember_name(unsafe { literal(program.name) }.into_owned());
     let schedule = ending::schedule_of(simulation);
@@ -139,6 +133,7 @@ pub(crate) fn begin(program: &'static Program) -> bool {
             in_use: vec![false; Stage::count()],
             placed: 0,
             failure: None,
+            comes_soon,
         });
         main.make();
         live(stage)
@@ -360,7 +355,7 @@ fn idle(stage: Stage) {
         return;
     }
     output::flush();
-    let from_outside = external::can_wake_any();
+    let from_outside = waits::can_wake_any();
     let is_over =
         !from_outside && !exits::is_ending() && registry::users() > 0 && !timers::any_is_awaited();
     look_for_the_unwoken(is_over);
@@ -370,7 +365,7 @@ fn idle(stage: Stage) {
         exits::end(exits::FAILED);
     }
     // A file's next line is there before any time has passed.
-    if !lines::come_soon() && !exits::is_ending() {
+    if !(state().comes_soon)() && !exits::is_ending() {
         let due = [timers::next_due(), clock::next_event()];
         if let Some(due) = due.into_iter().flatten().min() {
             if !door::admit(false) {
@@ -384,7 +379,8 @@ fn idle(stage: Stage) {
     note(0, None, Event::Visit);
 }
 
-/// Has somebody been forgotten? Looks through all components, so not each time that nothing is ready.
+/// Has somebody been forgotten? Looks through all components, so not each time that nothing is
+/// ready.
 fn look_for_the_unwoken(is_over: bool) {
     {
         let mut state = state();
@@ -405,63 +401,35 @@ fn note(worker: usize, who: Option<Who>, event: Event) {
 
 // ---- what components do -----------------------------------------------------------------------
 
-/// The half-channels of an operation.
-pub(crate) enum At<'a> {
-    Send(&'a Channel),
-    Receive(&'a Channel),
-    Acknowledge(&'a Channel),
-    Select(&'a [Arm]),
-}
-
-impl At<'_> {
-    fn what(&self) -> What {
-        match self {
-            At::Send(_) => What::Send,
-            At::Receive(_) => What::Receive,
-            At::Acknowledge(_) => What::Acknowledge,
-            At::Select(_) => What::Select,
-        }
-    }
-
-    /// The half-channel where a value came, by the arm that was chosen.
-    fn channel(&self, arm: u32) -> *const Channel {
-        match self {
-            At::Send(channel) | At::Receive(channel) | At::Acknowledge(channel) => *channel,
-            At::Select(arms) => arms
-                .get(arm as usize)
-                .map_or(std::ptr::null(), |arm| arm.channel.cast_const()),
-        }
+fn what(at: &At<'_>) -> What {
+    match at {
+        At::Send(_) => What::Send,
+        At::Receive(_) => What::Receive,
+        At::Acknowledge(_) => What::Acknowledge,
+        At::Select(_) => What::Select,
     }
 }
 
-/// Does an operation of the running component in the runtime's ways, and says how it goes on: if this
-/// is a simulation, an operation that is done may be followed by a pause.
+/// The half-channel where a value came, by the arm that was chosen.
+fn channel_of(at: &At<'_>, arm: u32) -> *const Channel {
+    match at {
+        At::Send(channel) | At::Receive(channel) | At::Acknowledge(channel) => channel.cast(),
+        At::Select(arms) => arms
+            .get(arm as usize)
+            .map_or(std::ptr::null(), |arm| arm.channel.cast_const().cast()),
+    }
+}
+
+/// Does an operation of the running component in the runtime's ways, and says how it goes on: an
+/// operation that is done may be followed by a pause.
 ///
 /// # Safety
 /// The component runs the calling code; `work` is the operation at these half-channels.
-#[inline]
-pub(crate) unsafe fn operate(
+unsafe fn operate(
     component: *mut Component,
     at: At<'_>,
     site: *const Site,
-    work: impl FnOnce() -> Step,
-) -> Step {
-    if is_on() {
-        // SAFETY: as the caller promises.
-        unsafe { simulate(component, at, site, work) }
-    } else {
-        work()
-    }
-}
-
-/// # Safety
-/// As for [`operate`].
-#[cold]
-unsafe fn simulate(
-    component: *mut Component,
-    at: At<'_>,
-    site: *const Site,
-    work: impl FnOnce() -> Step,
+    work: &mut dyn FnMut() -> Step,
 ) -> Step {
     count_step();
     // SAFETY: sites are static; the rest as the caller promises.
@@ -469,8 +437,8 @@ unsafe fn simulate(
         let site = site.as_ref().copied().unwrap_or(NOWHERE);
         {
             let mut state = state();
-            let channel = at.channel(0);
-            state.checks.begins(component, at.what(), channel, site);
+            let channel = channel_of(&at, 0);
+            state.checks.begins(component, what(&at), channel, site);
         }
         let step = carrier::with_open_gate(component, work);
         let who = Who::is(component);
@@ -482,14 +450,14 @@ unsafe fn simulate(
                 Step::Blocked => Outcome::Waits,
                 Step::Raised => Outcome::Raised,
             };
-            let event = Event::Operation(at.what(), site, outcome);
+            let event = Event::Operation(what(&at), site, outcome);
             state.trace.add(worker, Some(who), event);
             if step == Step::Blocked {
                 state.checks.waits(component);
                 return step;
             }
-            if let (Step::Done, Some(into)) = (step, at.channel((*component).arm).as_ref())
-                && at.what() != What::Send
+            if let (Step::Done, Some(into)) = (step, channel_of(&at, (*component).arm).as_ref())
+                && what(&at) != What::Send
                 && options::get().seed.is_none()
             {
                 state.checks.took(into);
@@ -563,7 +531,7 @@ impl State {
 ///
 /// # Safety
 /// It was just made.
-pub(crate) unsafe fn made(component: *mut Component, passes: u64) {
+unsafe fn made(component: *mut Component, passes: u64) {
     // SAFETY: as the caller promises.
     unsafe {
         state().checks.made(component, passes);
@@ -575,7 +543,7 @@ pub(crate) unsafe fn made(component: *mut Component, passes: u64) {
 ///
 /// # Safety
 /// The component runs the calling code, and goes on with another pass if it is not told otherwise.
-pub(crate) unsafe fn ends_pass(component: *mut Component) {
+unsafe fn ends_pass(component: *mut Component) {
     count_step();
     let mut state = state();
     let record = state.checks.record(component);
@@ -589,41 +557,23 @@ pub(crate) unsafe fn ends_pass(component: *mut Component) {
 ///
 /// # Safety
 /// As for `ends_pass`. If so, it returns to its carrier.
-pub(crate) unsafe fn pauses_between_passes(component: *mut Component) -> bool {
+unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     let worker = Stage::index_of(component);
     // SAFETY: as the caller promises.
     unsafe { state().sets_aside(component, worker) }
 }
 
-/// Has the running component do something that others may notice. If this is a simulation: do they do
-/// something first? And then with the gate open.
+/// Has the running component do something that others may notice. Do they do something first? And
+/// then with the gate open.
 ///
 /// # Safety
-/// The component runs the calling code and holds no lock, or is null, or nothing runs.
-#[inline]
-pub(crate) unsafe fn deed<R>(
+/// The component runs the calling code and holds no lock.
+unsafe fn deed(
     component: *mut Component,
     words: &'static str,
     site: *const Site,
-    work: impl FnOnce() -> R,
-) -> R {
-    if is_on() && !component.is_null() {
-        // SAFETY: as the caller promises.
-        unsafe { simulate_deed(component, words, site, work) }
-    } else {
-        work()
-    }
-}
-
-/// # Safety
-/// As for [`deed`]; there is a component.
-#[cold]
-unsafe fn simulate_deed<R>(
-    component: *mut Component,
-    words: &'static str,
-    site: *const Site,
-    work: impl FnOnce() -> R,
-) -> R {
+    work: &mut dyn FnMut(),
+) {
     count_step();
     // SAFETY: as the caller promises.
     unsafe {
@@ -656,13 +606,13 @@ unsafe fn simulate_deed<R>(
                 Event::Deed(words, site.as_ref().copied()),
             );
         }
-        carrier::with_open_gate(component, work)
+        carrier::with_open_gate(component, work);
     }
 }
 
-/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule says.
-/// The main sequence and services stay with whoever makes them, in the plain schedule.
-pub(crate) fn place(request: i32, of: *const ComponentType, identity: &Identity) -> Option<usize> {
+/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule
+/// says. The main sequence and services stay with whoever makes them, in the plain schedule.
+fn place(request: i32, of: *const ComponentType, identity: &Identity) -> usize {
     let mut state = state();
     let (worker, plain) = state.place(request, identity);
     let event = match worker == plain {
@@ -671,21 +621,25 @@ pub(crate) fn place(request: i32, of: *const ComponentType, identity: &Identity)
     };
     let who = Who::will_be(identity, of);
     state.trace.add(worker, Some(who), event);
-    Some(worker)
+    worker
 }
 
-/// A value goes from one component to another.
-#[inline]
-pub(crate) fn passed(from: *mut Component, to: *mut Component) {
-    if is_on() {
-        state().checks.passed(from, to);
-    }
-}
-
-/// A value that no component sent comes to one.
-#[inline]
-pub(crate) fn ticked(to: *mut Component) {
-    if is_on() {
-        state().checks.ticked(to);
-    }
-}
+/// What the exchange asks and tells.
+static DIRECTOR: Director = Director {
+    operate,
+    deed,
+    place,
+    made,
+    ends_pass,
+    pauses_between_passes,
+    passed: |from, to| state().checks.passed(from, to),
+    ticked: |to| state().checks.ticked(to),
+    enter: door::enter,
+    leave: door::leave,
+    now: clock::now,
+    after: clock::after,
+    seed: ending::seed,
+    workers: ending::workers,
+    // SAFETY: its carrier still has the component.
+    failed: |seat| note_failure(|| unsafe { exceptions::uncaught_kind(seat) }),
+};

@@ -1,17 +1,18 @@
 //! The decisions of a simulation: made by a seed or read from a schedule, and recorded.
 //!
-//! A decision is a point at which there may be more than one way to go on. Choice 0 is the plain way:
-//! go on with the same worker, take the component whose turn it is, pause nobody. So a schedule is the
-//! list of the decisions that were not plain, and short where little was out of the ordinary.
+//! A decision is a point at which there may be more than one way to go on. Choice 0 is the plain
+//! way: go on with the same worker, take the component whose turn it is, pause nobody. So a
+//! schedule is the list of the decisions that were not plain, and short where little was out of the
+//! ordinary.
 //!
-//! Decisions are numbered from 1 among those of the same kind about the same *subject*: the pauses of
-//! one component, the queue of one worker. So most of a schedule means the same still when a part of
-//! it is left out, which is what makes shrinking work.
+//! Decisions are numbered from 1 among those of the same kind about the same *subject*: the pauses
+//! of one component, the queue of one worker. So most of a schedule means the same still when a
+//! part of it is left out, which is what makes shrinking work.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::choices::scramble;
+use crate::ground::choices::scramble;
 
 /// What is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

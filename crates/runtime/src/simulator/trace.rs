@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::abi::{Component, ComponentType, Site, literal};
-use crate::exceptions::place_of;
-use crate::registry;
-use crate::seat::{Identity, seat_of};
+use crate::seats::exceptions::place_of;
+use crate::seats::registry;
+use crate::seats::seat::{Identity, seat_of};
 
 /// So many events are kept, the last ones.
 const KEPT: usize = 20_000;

@@ -34,7 +34,7 @@ pub(crate) fn build(name: &str) -> PathBuf {
             "-Werror",
         ])
         .arg("-I")
-        .arg(crate_folder.join("include"))
+        .arg(crate_folder.join("../abi/include"))
         .arg(crate_folder.join("tests/c").join(format!("{name}.c")))
         .arg(library())
         .args(["-lpthread", "-ldl", "-lm", "-o"])

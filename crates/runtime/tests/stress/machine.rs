@@ -325,7 +325,7 @@ impl Me {
     pub(crate) fn arm_at(self, port: usize, acknowledge: bool) -> Arm {
         Arm {
             // SAFETY: the program runs this machine.
-            channel: unsafe { (*self.0).ins[port] },
+            channel: unsafe { (*self.0).ins[port].cast() },
             acknowledge,
             site: ptr::null(),
         }
@@ -334,7 +334,7 @@ impl Me {
     /// The same at any half-channel.
     pub(crate) fn arm_of(self, half: &Half) -> Arm {
         Arm {
-            channel: half.0,
+            channel: half.0.cast(),
             acknowledge: false,
             site: ptr::null(),
         }
@@ -419,7 +419,9 @@ impl Me {
         // SAFETY: the program owns the array.
         unsafe {
             let array: *mut hearth_runtime::abi::Array = value.pointer.cast();
-            let first = array.byte_add(hearth_runtime::abi::HEADER).cast::<i32>();
+            let first = array
+                .byte_add(hearth_runtime::abi::HEADER_BYTES)
+                .cast::<i32>();
             let elements = std::slice::from_raw_parts(first, (*array).length).to_vec();
             c::hearth_destroy(self.component(), &raw const INTEGERS.0, array.cast());
             elements

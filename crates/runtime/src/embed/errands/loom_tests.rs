@@ -1,14 +1,15 @@
 //! Errands under every interleaving: each is seen to once, by the component or by who brought it.
 //!
 //! The model checker does not see what errands are about: that a half-channel outlives a light wait
-//! there follows from a reference that is counted before the owner gives its own back, and given back
-//! by the component between two waits. It sees that no such reference is lost or given back twice.
+//! there follows from a reference that is counted before the owner gives its own back, and given
+//! back by the component between two waits. It sees that no such reference is lost or given back
+//! twice.
 
 use loom::sync::Arc;
 use loom::thread;
 
 use super::Errands;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::ground::sync::{AtomicUsize, Ordering};
 
 /// A counted reference: how often it was given back.
 struct Reference(Arc<AtomicUsize>);
@@ -52,7 +53,7 @@ fn loom_a_ring_shows_what_was_left_before() {
     loom::model(|| {
         let errands = Arc::new(Errands::new());
         // Set after the errand is left, as by `Bell::ring`.
-        let bell = Arc::new(crate::sync::AtomicBool::new(false));
+        let bell = Arc::new(crate::ground::sync::AtomicBool::new(false));
         let other = {
             let (errands, bell) = (Arc::clone(&errands), Arc::clone(&bell));
             thread::spawn(move || {

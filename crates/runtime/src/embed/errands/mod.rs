@@ -5,10 +5,11 @@
 //! | `are_there` | who leaves something; the component, locked | the component | any time |
 //! | `list` | who leaves something; the component | those | locked |
 //!
-//! The list is closed when the component ends. What comes later goes back to whoever brought it, so that
-//! nothing stays in a list that nobody looks at. Its lock is never held while code of the program's runs.
+//! The list is closed when the component ends. What comes later goes back to whoever brought it, so
+//! that nothing stays in a list that nobody looks at. Its lock is never held while code of the
+//! program's runs.
 
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::ground::sync::{AtomicBool, Mutex, Ordering, lock};
 
 pub(crate) struct Errands<E> {
     are_there: AtomicBool,

@@ -1,15 +1,16 @@
-//! Pairs of two kinds, alike on one core: clients that wait for their servers, and neighbours that compute
-//! and then exchange. What each sees of its time follows from where they are.
+//! Pairs of two kinds, alike on one core: clients that wait for their servers, and neighbours that
+//! compute and then exchange. What each sees of its time follows from where they are.
 
 use super::*;
-use crate::choices::scramble;
+use crate::ground::choices::scramble;
 
 /// A pair of components: they compute in turn, or both at once and then exchange, ns for a message.
 #[derive(Clone, Copy)]
 struct Pair {
     computes: [f64; 2],
     takes_turns: bool,
-    /// What a message between two cores takes in truth, of which the sender and the receiver compute half.
+    /// What a message between two cores takes in truth, of which the sender and the receiver
+    /// compute half.
     message_ns: f64,
 }
 

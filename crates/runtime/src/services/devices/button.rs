@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use hearth_sys::{descriptor, signal};
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::poller::{self, Then};
+use crate::exchange::timers;
+use crate::ground::exits;
+use crate::ground::settings::{self, after};
+use crate::hooks::simulation;
+use crate::outside::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
-use crate::settings::{self, after};
-use crate::{exits, simulator, timers};
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.
@@ -62,7 +64,7 @@ fn open() {
             });
         }
         Source::Fifo(path) => press_by_fifo(&path),
-        Source::Times(times) if simulator::is_on() => simulate(&times),
+        Source::Times(times) if simulation::is_on() => simulate(&times),
         Source::Times(times) => press_at(timers::now(), times.into_iter()),
     }
 }
@@ -115,12 +117,12 @@ fn press_at(start: Instant, mut left: std::vec::IntoIter<Duration>) {
 /// The presses come at their times, as a simulation counts them.
 fn simulate(times: &[Duration]) {
     for &time in times {
-        simulator::clock::after(time, || {
+        simulation::after(time, || {
             PRESSES.deliver(Press);
         });
     }
     let end = times.last().copied().unwrap_or_default();
-    simulator::clock::after(end, || PRESSES.close());
+    simulation::after(end, || PRESSES.close());
 }
 
 /// Each line is a press. The FIFO is opened for writing too, so that it never ends.

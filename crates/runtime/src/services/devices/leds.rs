@@ -4,9 +4,9 @@ use std::sync::{Mutex, OnceLock};
 
 use hearth_sys::descriptor;
 
-use crate::output;
-use crate::settings;
-use crate::sync::lock_std as lock;
+use crate::ground::output;
+use crate::ground::settings;
+use crate::ground::sync::lock_std as lock;
 
 /// One light, by its bit in the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

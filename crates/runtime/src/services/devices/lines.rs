@@ -1,9 +1,10 @@
 //! Lines of text from outside: standard input for `getString`, and the serial line.
 //!
 //! A reader reads only when somebody waits for a line. Standard input, which others may share, and
-//! files are read by a thread, which waits; other lines when there is something. A line comes without its end (LF or CR LF);
-//! one longer than 255 bytes comes in pieces of 255. What stands after the last line end is a line
-//! if it is not empty. At the end of input nobody gets anything any more.
+//! files are read by a thread, which waits; other lines when there is something. A line comes
+//! without its end (LF or CR LF); one longer than 255 bytes comes in pieces of 255. What stands
+//! after the last line end is a line if it is not empty. At the end of input nobody gets anything
+//! any more.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -14,10 +15,11 @@ use std::sync::{Arc, Once, OnceLock};
 use hearth_sys::descriptor;
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::poller::{self, Then};
+use crate::exchange::external;
+use crate::ground::settings::{self, after};
+use crate::ground::{exits, options, output};
+use crate::outside::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
-use crate::settings::{self, after};
-use crate::{exits, external, options, output};
 
 /// Bytes a line may have, by the language reference.
 const LONGEST: usize = 255;

@@ -8,7 +8,7 @@ pub(crate) mod radio;
 pub(crate) mod sensors;
 pub(crate) mod storage;
 
-use crate::exits;
+use crate::ground::exits;
 
 /// Starts the thread of a device.
 pub(crate) fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) {

@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::settings::{self, after};
-use crate::sync::lock_std as lock;
-use crate::{options, simulator};
+use crate::ground::options;
+use crate::ground::settings::{self, after};
+use crate::ground::sync::lock_std as lock;
+use crate::hooks::simulation;
 
 /// One of a node's sensors, numbered as the prelude's text numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn parse(sensor: Sensor, text: &str) -> Result<Source, String> {
 
 /// That of the run, if it has one, so that `--seed` changes the walks too.
 fn seed() -> u64 {
-    options::get().seed.or_else(simulator::seed).unwrap_or(1)
+    options::get().seed.or_else(simulation::seed).unwrap_or(1)
 }
 
 fn walk(sensor: Sensor, seed: u64) -> Source {

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use crate::exits;
-use crate::settings::{self, after};
-use crate::sync::lock_std as lock;
+use crate::ground::exits;
+use crate::ground::settings::{self, after};
+use crate::ground::sync::lock_std as lock;
 
 const VARIABLE: &str = "HEARTH_DEVICE_STORAGE";
 /// Bytes an integer.

@@ -1,7 +1,7 @@
 //! Whole arrays: means, comparison, the Fourier transform.
 
 use crate::abi::{Array, Component, Label};
-use crate::exceptions;
+use crate::seats::exceptions;
 use crate::services::values::{elements, elements_mut};
 use crate::services::{fourier, numbers};
 

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io::Write;
 
 use crate::abi::{AnyBox, Component, Kind, Text, literal};
-use crate::object::text_of as bytes;
-use crate::output;
+use crate::exchange::values::object::text_of as bytes;
+use crate::ground::output;
 use crate::services::{framing, text};
 
 /// Prints what needs no more than a number's digits, without allocation.
@@ -19,7 +19,7 @@ fn print_short(value: impl Display) {
 }
 
 fn print_framed(text: &[u8]) {
-    let source = crate::remote::node::likely_address();
+    let source = crate::services::node::likely_address();
     output::print(&framing::frame_text(text, source as u16));
 }
 

@@ -141,7 +141,7 @@ mod tests {
             // SAFETY: an array of bytes; the system's allocator needs no component.
             unsafe {
                 let number = hearth_address_of_bytes(array);
-                crate::heap::free(std::ptr::null_mut(), array.cast());
+                crate::exchange::values::heap::free(std::ptr::null_mut(), array.cast());
                 number
             }
         };

@@ -1,7 +1,7 @@
 //! Comparing, indexing and reading strings.
 
 use crate::abi::{Component, Text};
-use crate::object::text_of as bytes;
+use crate::exchange::values::object::text_of as bytes;
 use crate::services::text;
 
 /// `stringEquals`: by content.

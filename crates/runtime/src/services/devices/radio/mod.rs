@@ -2,8 +2,8 @@
 //!
 //! The node with address A listens at port base + A of the loopback interface. A broadcast goes to
 //! every radio that is switched on in the same network directory with the same base. A payload is a
-//! box of at most 128 bytes, its type not counted; a bigger one, or one with a channel in it, is not
-//! sent, and a line on standard error says so.
+//! box of at most 128 bytes, its type not counted; a bigger one, or one with a channel in it, is
+//! not sent, and a line on standard error says so.
 
 mod packet;
 mod reliable;
@@ -21,15 +21,16 @@ use hearth_sys::descriptor;
 use packet::{Kind, Packet};
 
 use crate::abi::{AnyBox, Component, Object, Site, Step, Type, Value, literal};
-use crate::poller::{self, Then, Watch};
+use crate::exchange::external;
+use crate::ground::settings;
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{exits, options, output};
+use crate::outside::poller::{self, Then, Watch};
 use crate::portable::{self, Portable, type_of_code};
-use crate::remote::claims::{self, Claim};
-use crate::remote::node;
+use crate::services::claims::{self, Claim};
 use crate::services::mailbox::Mailbox;
+use crate::services::node;
 use crate::services::values;
-use crate::settings;
-use crate::sync::lock_std as lock;
-use crate::{exits, external, options, output};
 
 const VARIABLE: &str = "HEARTH_DEVICE_RADIO";
 const BASE_PORT: u16 = 25000;
@@ -217,8 +218,8 @@ fn listen(ear: &Arc<Ear>, heard: &mut HashMap<u32, u32>) {
     }
 }
 
-/// Could a radio have sent it? Its address has a port then: so they are few, whatever somebody writes
-/// there.
+/// Could a radio have sent it? Its address has a port then: so they are few, whatever somebody
+/// writes there.
 fn has_a_place(packet: &Packet<'_>) -> bool {
     setting().is_some_and(|setting| place_of(setting, packet.sender).is_some())
 }

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::abi::Value;
-use crate::external::Ticket;
-use crate::sync::lock_std as lock;
-use crate::timers;
+use crate::exchange::external::Ticket;
+use crate::exchange::timers;
+use crate::ground::sync::lock_std as lock;
 
 /// How often a packet is sent, and how long each sending waits for the answer.
 const TRIES: u32 = 6;

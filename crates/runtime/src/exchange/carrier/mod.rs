@@ -1,0 +1,148 @@
+//! What carries components: the one place that knows about threads.
+//!
+//! The rest of the runtime needs three things of a carrier.
+//!
+//! - `launch(component)`: let it run. The carrier calls the component's `resume` until that does
+//!   not answer Blocked, then [`crate::exchange::component::end`].
+//! - Blocking: after Blocked the carrier waits for the component's one `wake`, which may have come
+//!   already, then calls [`crate::exchange::channel::settle`] and resumes. It never looks at the
+//!   offer.
+//! - `wake(seat)`: exactly one for each Blocked, by whoever completed or interrupted the wait. The
+//!   component may run, end and be freed before `wake` returns.
+//!
+//! A carrier tells [`crate::outside::idle`] when it has nothing to run and when it has again.
+//!
+//! Which one carries a component is in its `home`: a worker, or null for a thread of its own.
+
+mod threads;
+pub(crate) mod traffic;
+pub(crate) mod waits;
+mod workers;
+
+#[cfg(all(test, loom))]
+pub(crate) use threads::wait;
+pub(crate) use threads::{keep_running, move_thread};
+pub use workers::Worker;
+#[cfg(all(test, loom))]
+pub(crate) use workers::world::{SPARE_RUNNER, enlist, interfere, live, moves, start, worker};
+pub(crate) use workers::{
+    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, comes, component_on, core_of,
+    destination_to, hold_both, home_of, inflate, is_kept_placed, keep_named, keep_placed,
+    keep_planned, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin,
+    settle_coming, stay, worker_count, worker_of,
+};
+pub(crate) use workers::{
+    Order, Stage, as_stranger, order, pin_again, running, stations, with_open_gate,
+};
+
+use crate::abi::Component;
+use crate::ground::options::{self, Carrying};
+use crate::ground::runtime::{self, Runtime};
+use crate::seats::seat::{Seat, seat_of};
+
+/// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched
+/// costs memory; procedures that recurse through forward types may go as deep as they could on the
+/// main thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000
+/// levels deep.
+const STACK_BYTES: usize = 8 << 20;
+
+/// The worker for a new component, by the core it was given; null if it gets a thread of its own.
+pub(crate) fn place(core: Option<usize>) -> *const Worker {
+    match options::get().carrying {
+        Carrying::Threads => std::ptr::null(),
+        Carrying::Workers => workers::for_core(core),
+    }
+}
+
+/// The worker that carries a component, by number, and the core that it is kept on. The caller
+/// holds the registry's lock.
+pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
+    match workers::worker_and_core(seat.component()) {
+        Some((worker, core)) => (Some(worker), core),
+        None => (None, threads::core_of(seat.id)),
+    }
+}
+
+/// There is something outside to wait for: sees to it that somebody does, now or when it has
+/// nothing else to do.
+pub(crate) fn see_to_outside() {
+    if crate::hooks::simulation::is_on() {
+        // Of descriptors alone: its time is its own.
+        return threads::see_to_outside();
+    }
+    match options::get().carrying {
+        Carrying::Threads => threads::see_to_outside(),
+        Carrying::Workers => workers::see_to_outside(),
+    }
+}
+
+/// Wakes all threads that carry components, or wait for the outside: the runtime is over.
+pub(crate) fn wake_all() {
+    workers::wake_all();
+    crate::outside::poller::ring_if_made();
+}
+
+/// The runtime that a component belongs to.
+pub(crate) fn runtime_of<'a>(component: *mut Component) -> &'a Runtime {
+    // SAFETY: alive, so its runtime is; one with a thread of its own stands in no queue, and has it
+    // there.
+    unsafe {
+        match home_of(component).as_ref() {
+            Some(home) => home.runtime(),
+            None => match (*component).next.cast::<Runtime>().as_ref() {
+                Some(runtime) => runtime,
+                // Made by hand.
+                None => runtime::current(),
+            },
+        }
+    }
+}
+
+/// Starts a component.
+///
+/// # Safety
+/// It was just made, and has a reference for its own run.
+pub(crate) unsafe fn launch(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*component).home.is_null() {
+            threads::launch(component);
+        } else {
+            workers::ready(component);
+        }
+    }
+}
+
+/// Lets a blocked component go on.
+///
+/// # Safety
+/// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
+pub(crate) unsafe fn wake(seat: *const Seat) {
+    // SAFETY: nobody else wakes this wait, so the component is alive, and stays where it is.
+    unsafe {
+        let component = (*seat).component();
+        if (*component).home.is_null() {
+            threads::wake(seat);
+        } else {
+            workers::ready(component);
+        }
+    }
+}
+
+/// Keeps the calling component on a core from now on, or as soon as it has waited for something.
+///
+/// # Safety
+/// `component` runs this.
+pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let seat = seat_of(component);
+        stay(seat);
+        keep_named(seat);
+        if (*component).home.is_null() {
+            threads::keep_current(seat_of(component), core);
+        } else {
+            workers::move_to(seat_of(component), core);
+        }
+    }
+}

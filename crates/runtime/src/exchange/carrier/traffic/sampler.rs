@@ -1,0 +1,401 @@
+//! What a carrier sees, for itself.
+
+use std::cell::{Cell, RefCell};
+
+use hearth_sys::clock;
+
+use super::{MOST, NO_WORKER, Seen, publish};
+use crate::abi::Component;
+use crate::exchange::channel::{Channel, peek};
+use crate::ground::choices::scramble;
+use crate::recording;
+use crate::seats::seat::seat_of;
+
+/// Samples are about so far apart: one costs some hundred nanoseconds, so this is half a percent.
+const EVERY_NS: u64 = 40_000;
+/// One run in so many is looked at, at least.
+const GAP_MAX: u32 = 512;
+/// What was seen is published after so long.
+const PUBLISHED_EVERY_NS: u64 = 40_000_000;
+/// How many kinds of what was seen are kept apart until then; a power of two.
+const KINDS: usize = 512;
+/// A thread of its own looks at one wait in so many: waiting there costs microseconds.
+const THREAD_GAP: u32 = 4;
+
+/// A run that took longer may have been kept waiting for its core, by other programs: then the
+/// thread's own clock is asked for the next so many that are looked at. That is a system call,
+/// which would cost as much as a short run takes.
+const SUSPECT_NS: u64 = 20_000;
+const CAREFUL: u32 = 64;
+
+/// When a run began.
+#[derive(Clone, Copy)]
+struct Watch {
+    since: u64,
+    /// By the thread's own clock, if that was asked.
+    of_thread: Option<u64>,
+}
+
+impl Watch {
+    fn start(is_careful: bool) -> Watch {
+        Watch {
+            since: clock::steady_ns(),
+            of_thread: is_careful.then(clock::thread_ns),
+        }
+    }
+
+    /// How long it was until `now`; of a thread that was asked, without what others took of its
+    /// core.
+    fn took(self, now: u64) -> u64 {
+        let took = now.saturating_sub(self.since);
+        match self.of_thread {
+            // It may be another thread's by now, if this one was detached.
+            Some(before) => clock::thread_ns().saturating_sub(before).min(took),
+            None => took,
+        }
+    }
+}
+
+/// A run that is looked at.
+pub(crate) struct Glimpse {
+    seen: Seen,
+    watch: Watch,
+    /// How many runs it stands for.
+    weight: u64,
+}
+
+impl Glimpse {
+    /// # Safety
+    /// As for [`Sampler::begin`].
+    unsafe fn new(
+        component: *mut Component,
+        home: u16,
+        waited_at: Option<*const Channel>,
+        weight: u32,
+        chance: u32,
+        is_careful: bool,
+    ) -> Glimpse {
+        // SAFETY: as the caller promises.
+        let (seat, wait) = unsafe {
+            let wait = waited_at.and_then(|channel| peek::wait_at(component, channel, chance));
+            (seat_of(component), wait)
+        };
+        let weight = u64::from(weight);
+        if let Some((channel, wait)) = waited_at.zip(wait.as_ref()) {
+            // SAFETY: the component refers to it until it is resumed.
+            recording::sampled(seat, || unsafe { (*channel).port() }, weight, wait.bytes);
+        }
+        let mut seen = Seen::new(seat, home, wait.as_ref());
+        seen.runs = weight;
+        if let Some(bytes) = wait.and_then(|wait| wait.bytes) {
+            seen.bytes = weight * bytes as u64;
+            seen.sized = weight;
+        }
+        Glimpse {
+            seen,
+            watch: Watch::start(is_careful),
+            weight,
+        }
+    }
+}
+
+/// What somebody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    None,
+    /// How long runs take.
+    Runs,
+    /// That, and who talks with whom.
+    Traffic,
+}
+
+/// A worker's; its own thread's alone.
+///
+/// A run that is looked at ends where the next begins, or where the worker rests: that way nothing
+/// is to be asked at the end of each.
+pub(crate) struct Sampler {
+    interest: Interest,
+    /// Somebody watches the run, and wants to know how large values are.
+    is_watched: bool,
+    /// The count of picks at which there is something to do.
+    at: Cell<u32>,
+    /// The one at which the next run is looked at.
+    next: Cell<u32>,
+    /// One in so many is, in the mean.
+    gap: Cell<u32>,
+    /// What a run takes, in the mean, in ns.
+    mean_ns: Cell<u64>,
+    /// The thread's own clock is asked for so many more.
+    careful: Cell<u32>,
+    random: Cell<u64>,
+    published: Cell<u64>,
+    /// The run that is looked at now.
+    glimpse: Cell<Option<Glimpse>>,
+    table: RefCell<Table>,
+}
+
+impl Sampler {
+    pub(crate) fn new(interest: Interest, seed: u64) -> Sampler {
+        Sampler {
+            interest,
+            is_watched: recording::is_on(),
+            at: Cell::new(1),
+            next: Cell::new(1),
+            gap: Cell::new(1),
+            mean_ns: Cell::new(0),
+            careful: Cell::new(CAREFUL),
+            random: Cell::new(scramble(seed)),
+            published: Cell::new(0),
+            glimpse: Cell::new(None),
+            table: RefCell::new(Table::new()),
+        }
+    }
+
+    /// Is there something to do at the run with this number?
+    #[inline]
+    pub(crate) fn is_due(&self, picks: u32) -> bool {
+        self.at.get() == picks
+    }
+
+    /// How long runs take here in the mean, lately, in ns; None if nobody looks.
+    pub(crate) fn mean_ns(&self) -> Option<u64> {
+        (self.interest != Interest::None).then(|| self.mean_ns.get())
+    }
+
+    fn looks(&self) -> bool {
+        self.interest != Interest::None || self.is_watched
+    }
+
+    fn chance(&self) -> u32 {
+        let next = self.random.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.random.set(next);
+        scramble(next) as u32
+    }
+
+    /// The run that was looked at ends, if there is one. Is the one that is due looked at?
+    pub(crate) fn ends_and_begins(&self) -> bool {
+        if !self.looks() {
+            // Again after all numbers there are.
+            return false;
+        }
+        self.end();
+        let begins = self.at.get() == self.next.get();
+        if !begins {
+            self.at.set(self.next.get());
+        }
+        begins
+    }
+
+    /// Where a run begins that is looked at.
+    ///
+    /// # Safety
+    /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
+    pub(crate) unsafe fn begin(
+        &self,
+        component: *mut Component,
+        home: usize,
+        waited_at: Option<*const Channel>,
+    ) {
+        let gap = self.gap.get();
+        // From 1 to twice the gap less one, so the gap in the mean.
+        let distance = 1 + self.chance() % (2 * gap - 1);
+        let now = self.at.get();
+        self.next.set(now.wrapping_add(distance));
+        // Its end.
+        self.at.set(now.wrapping_add(1));
+        let home = u16::try_from(home).unwrap_or(NO_WORKER);
+        let is_wanted = self.interest == Interest::Traffic || self.is_watched;
+        let waited_at = waited_at.filter(|_| is_wanted);
+        // SAFETY: as the caller promises.
+        let glimpse = unsafe {
+            let is_careful = self.careful.get() > 0;
+            Glimpse::new(component, home, waited_at, gap, self.chance(), is_careful)
+        };
+        self.glimpse.set(Some(glimpse));
+    }
+
+    /// The run that is looked at does not take place here.
+    pub(crate) fn forget(&self) {
+        self.glimpse.set(None);
+    }
+
+    fn end(&self) {
+        let Some(glimpse) = self.glimpse.take() else {
+            return;
+        };
+        let now = clock::steady_ns();
+        let took = self.time_of(&glimpse, now);
+        let mut seen = glimpse.seen;
+        seen.busy_ns = glimpse.weight * took;
+        let mean = (7 * self.mean_ns.get() + took) / 8;
+        self.mean_ns.set(mean);
+        let gap = EVERY_NS / mean.max(1);
+        self.gap.set((gap as u32).clamp(1, GAP_MAX));
+        if self.interest != Interest::Traffic {
+            return;
+        }
+        let mut table = self.table.borrow_mut();
+        table.add(seen);
+        if table.is_full() || now.saturating_sub(self.published.get()) > PUBLISHED_EVERY_NS {
+            self.published.set(now);
+            table.publish();
+        }
+    }
+
+    /// How long a run took that ends now. One that nobody was careful about and that seems long
+    /// counts as others do.
+    fn time_of(&self, glimpse: &Glimpse, now: u64) -> u64 {
+        let took = glimpse.watch.took(now);
+        let left = self.careful.get();
+        if took >= SUSPECT_NS {
+            self.careful.set(CAREFUL);
+        } else {
+            self.careful.set(left.saturating_sub(1));
+        }
+        match glimpse.watch.of_thread {
+            None if took >= SUSPECT_NS => self.mean_ns.get().min(SUSPECT_NS),
+            _ => took,
+        }
+    }
+
+    /// The worker is about to sleep: what was seen is published.
+    pub(crate) fn publish(&self) {
+        if self.interest == Interest::Traffic {
+            self.table.borrow_mut().publish();
+        }
+    }
+
+    /// The worker has picked nothing, which does not count as a pick: the last run is over.
+    #[inline]
+    pub(crate) fn rest(&self) {
+        if self.looks() {
+            self.end();
+        }
+    }
+
+    /// Looks so many picks later than it would.
+    pub(crate) fn put_off(&self, by: u32) {
+        self.at.set(self.at.get().wrapping_add(by));
+        self.next.set(self.next.get().wrapping_add(by));
+    }
+}
+
+/// What was seen since it was last published, by kind.
+struct Table {
+    /// 1 + the index in `seen`; 0 is free.
+    slots: Vec<u16>,
+    seen: Vec<Seen>,
+}
+
+impl Table {
+    fn new() -> Table {
+        Table {
+            slots: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, seen: Seen) {
+        if self.slots.is_empty() {
+            self.slots.resize(2 * KINDS, 0);
+            self.seen.reserve(KINDS);
+        }
+        let channel = seen.end.map_or(0, |end| end.channel as u64);
+        let partner = seen.partner.map_or(0, |end| end.channel as u64);
+        let mut place = scramble(seen.who.id ^ scramble(channel ^ scramble(partner))) as usize;
+        loop {
+            place %= self.slots.len();
+            match self.slots[place] {
+                0 => {
+                    self.seen.push(seen);
+                    self.slots[place] = self.seen.len() as u16;
+                    return;
+                }
+                taken => {
+                    let known = &mut self.seen[usize::from(taken) - 1];
+                    if known.is_alike(&seen) {
+                        known.runs += seen.runs;
+                        known.bytes += seen.bytes;
+                        known.sized += seen.sized;
+                        known.busy_ns += seen.busy_ns;
+                        return;
+                    }
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.seen.len() >= KINDS
+    }
+
+    fn publish(&mut self) {
+        if !self.seen.is_empty() {
+            publish(self.seen.drain(..));
+            self.slots.fill(0);
+        }
+    }
+}
+
+/// That of a component with a thread of its own.
+pub(crate) struct ThreadSampler {
+    /// What is seen is published.
+    publishes: bool,
+    is_on: bool,
+    /// How many waits until one is looked at.
+    left: u32,
+    chance: u64,
+}
+
+impl ThreadSampler {
+    pub(crate) fn new(publishes: bool, seed: u64) -> ThreadSampler {
+        ThreadSampler {
+            publishes,
+            is_on: publishes || recording::is_on(),
+            left: 1,
+            chance: scramble(seed),
+        }
+    }
+
+    /// Is the run that is about to begin looked at?
+    pub(crate) fn is_due(&mut self) -> bool {
+        if !self.is_on {
+            return false;
+        }
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.chance = scramble(self.chance.wrapping_add(1));
+        self.left = 1 + (self.chance >> 32) as u32 % (2 * THREAD_GAP - 1);
+        true
+    }
+
+    /// Where a run begins that is looked at.
+    ///
+    /// # Safety
+    /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
+    pub(crate) unsafe fn begin(
+        &self,
+        component: *mut Component,
+        waited_at: Option<*const Channel>,
+    ) -> Glimpse {
+        let chance = self.chance as u32;
+        // SAFETY: as the caller promises.
+        unsafe { Glimpse::new(component, NO_WORKER, waited_at, THREAD_GAP, chance, true) }
+    }
+
+    /// Where it ends.
+    pub(crate) fn end(&self, glimpse: Glimpse) {
+        if !self.publishes {
+            return;
+        }
+        let took = glimpse.watch.took(clock::steady_ns());
+        let mut seen = glimpse.seen;
+        seen.busy_ns = glimpse.weight * took;
+        publish(std::iter::once(seen));
+    }
+}
+
+const _: () = assert!(KINDS.is_power_of_two() && 2 * KINDS < u16::MAX as usize && KINDS < MOST);

@@ -1,0 +1,459 @@
+//! Leave to touch a worker's half-channels: its own thread's, between `busy := 1` and `busy := 0`,
+//! and others', with the gate closed. `docs/internals/workers.md` says why one of the two always
+//! sees the other.
+
+use std::ptr;
+
+use super::home::MARK;
+use super::runner::{self, Runner, current, current_worker};
+use super::{WATCHES, Worker, home_of, membarrier};
+use crate::abi::{Component, Step};
+use crate::exchange::channel::link::{self, Line, Watch};
+use crate::exchange::channel::{self, Channel, light};
+use crate::ground::sync::{MutexGuard, Ordering, compiler_fence, lock, yield_now};
+use crate::hooks::simulation;
+use crate::seats::seat::seat_of;
+use crate::seats::waiting;
+
+/// Makes an offer of what a component waits for, if it waits lightly.
+pub(crate) fn inflate(component: *mut Component) {
+    // SAFETY: workers live as long as their runtime.
+    while let Some(home) = unsafe { home_of(component).as_ref() } {
+        let hold = home.hold();
+        if !ptr::eq(home_of(component), home) {
+            continue;
+        }
+        // SAFETY: held, and what is waited at is alive.
+        unsafe {
+            if waiting::waiting_at_leave(component) != waiting::LINKED {
+                light::inflate(component);
+                return;
+            }
+            let channel = &*(*component).waits_at.cast::<Channel>();
+            channel.retain();
+            drop(hold);
+            if let Some(line) = link::of_mark(channel.where_it_is()) {
+                link::unlink(channel, line);
+            }
+            channel::release(channel);
+        }
+    }
+}
+
+/// Leave to touch the half-channels of both workers, neither of which the calling thread is
+/// touching.
+pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
+    // In one order everywhere, and never while being busy: two threads do not wait for each other.
+    if a.shared.index < b.shared.index {
+        (a.hold_as_foreigner(), b.hold_as_foreigner())
+    } else {
+        let b = b.hold_as_foreigner();
+        (a.hold_as_foreigner(), b)
+    }
+}
+
+/// Leave to touch a worker's half-channels.
+pub(crate) enum Hold {
+    /// Of its own thread.
+    Own(&'static Worker),
+    /// Of another, or where there are no barriers.
+    Foreign {
+        worker: &'static Worker,
+        has_closed: bool,
+        _leave: MutexGuard<'static, ()>,
+    },
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match self {
+            // Release: who waits for leave sees what was done.
+            Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
+            // A gate that was found closed is its own thread's to open: of that thread alone it is
+            // known that it is not just about to be busy, by what it read before others were.
+            Hold::Foreign {
+                worker, has_closed, ..
+            } => {
+                if *has_closed || ptr::eq(current_worker(), *worker) {
+                    worker.reopen();
+                }
+            }
+        }
+    }
+}
+
+/// Leave of a running component to touch a half-channel of its own worker, and all that are
+/// connected with it.
+pub(crate) struct Entered(&'static Worker);
+
+impl Entered {
+    /// None if the half-channel is not the worker's own, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(component: *mut Component, channel: &Channel) -> Option<Entered> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let entered = Entered::even_if_attending(component, channel)?;
+            let is_free = (*component).attention.load(Ordering::Relaxed) == 0;
+            is_free.then_some(entered)
+        }
+    }
+
+    /// The same, whatever asks for attention.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub(crate) unsafe fn even_if_attending(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<Entered> {
+        // The monitor may be about to give it another home: what was read is old then, and the gate
+        // is closed. SAFETY: workers live as long as their runtime.
+        let worker: &'static Worker = unsafe { home_of(component).as_ref() }?;
+        worker.busy.store(1, Ordering::Relaxed);
+        // The barrier of whoever wants leave orders the store before the loads.
+        compiler_fence(Ordering::SeqCst);
+        let entered = Entered(worker);
+        let gate = worker.gate.load(Ordering::Acquire);
+        (gate != 0 && channel.is_at(gate)).then_some(entered)
+    }
+
+    /// How many arms of selects were served on this worker.
+    pub(crate) fn now(&self) -> u32 {
+        self.0.ticks.get()
+    }
+
+    /// Counts one more, and says how many that makes.
+    pub(crate) fn tick(&self) -> u32 {
+        self.0.ticks.set(self.now().wrapping_add(1));
+        self.now()
+    }
+
+    /// Is this half-channel the worker's own, too?
+    pub(crate) fn covers(&self, channel: &Channel) -> bool {
+        channel.is_at(self.0.mark())
+    }
+}
+
+/// Leave of a running component to touch its own end of a link.
+pub(crate) struct Linked(Entered);
+
+impl Linked {
+    /// None if the half-channel is not linked, is another worker's, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<(Linked, &'static Line)> {
+        // SAFETY: as the caller promises; workers live as long as their runtime.
+        unsafe {
+            if !channel.is_at_home_with(component) {
+                return None;
+            }
+            let worker: &'static Worker = home_of(component).as_ref()?;
+            worker.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            let entered = Entered(worker);
+            let is_free = worker.gate.load(Ordering::Acquire) != 0
+                && (*component).attention.load(Ordering::Relaxed) == 0;
+            let line = link::of_mark(channel.where_it_is()).filter(|_| is_free)?;
+            Some((Linked(entered), line))
+        }
+    }
+
+    /// Has the worker watch an end. False if its list is full.
+    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
+        // SAFETY: entered.
+        unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
+    }
+
+    /// Has it watch no more.
+    pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: entered.
+        unsafe { self.0.0.forget(line, is_sender) };
+    }
+}
+
+/// A component is about to make or connect others. If it was detached, its thread gets the worker
+/// back first: what is its worker's, it would have to ask leave for, again and again.
+///
+/// # Safety
+/// It runs the calling code, or is null.
+pub(crate) unsafe fn rejoin(component: *mut Component) {
+    if component.is_null() {
+        return;
+    }
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    while let Some(home) = unsafe { home_of(component).as_ref() }
+        && home.shared.is_stand_in
+    {
+        runner::come_back(component, home.shared.index);
+    }
+}
+
+/// The running component is in an operation that may wait. Its thread has its worker, and keeps it.
+pub(crate) struct Operation(*mut Component);
+
+impl Operation {
+    /// If the component was detached, its thread gets the worker back first.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn begin(component: *mut Component) -> Operation {
+        // SAFETY: as the caller promises; workers live as long as their runtime.
+        while let Some(home) = unsafe { home_of(component).as_ref() } {
+            if home.shared.is_stand_in {
+                runner::come_back(component, home.shared.index);
+                continue;
+            }
+            let _hold = home.hold();
+            // Detached in between?
+            if ptr::eq(home_of(component), home) {
+                home.running.store(ptr::null_mut(), Ordering::Relaxed);
+                break;
+            }
+        }
+        Operation(component)
+    }
+
+    /// The operation has ended so. Unless it is blocked, the component goes on.
+    pub(crate) fn end(self, step: Step) -> Step {
+        if step != Step::Blocked {
+            // SAFETY: it runs on, and workers live as long as their runtime.
+            if let Some(home) = unsafe { (*self.0).home.cast::<Worker>().as_ref() } {
+                // Release: as where a worker resumes a component.
+                home.running.store(self.0, Ordering::Release);
+            }
+        }
+        step
+    }
+}
+
+/// The running component waits lightly: it cannot be detached from here on.
+///
+/// # Safety
+/// It has entered.
+pub(crate) unsafe fn parks(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe {
+        (*(*component).home.cast::<Worker>())
+            .running
+            .store(ptr::null_mut(), Ordering::Relaxed)
+    };
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.busy.store(0, Ordering::Release);
+    }
+}
+
+impl Worker {
+    pub(crate) fn mark(&self) -> usize {
+        ptr::from_ref(self).expose_provenance() + MARK
+    }
+
+    /// Does a component run the calling code, with another worker?
+    pub(crate) fn is_foreign_to_component(&self) -> bool {
+        current().is_some_and(|runner| {
+            let worker = runner.worker.load(Ordering::Relaxed);
+            let is_running = !runner.current.load(Ordering::Relaxed).is_null();
+            !worker.is_null() && !ptr::eq(worker, self) && is_running
+        })
+    }
+
+    /// Opens the gate, if it may be open. The caller has leave, or none has it yet.
+    pub(super) fn reopen(&self) {
+        let may_open = !self.shared.is_stand_in
+            && self.shared.detached.load(Ordering::Relaxed) == 0
+            && (membarrier::is_available() || simulation::is_on());
+        if may_open {
+            self.gate.store(self.mark(), Ordering::Release);
+        }
+    }
+
+    /// A detached runner has noticed.
+    pub(super) fn be_noticed(&self, runner: &Runner) {
+        // The gate is closed for as long as a runner has not noticed: nobody is busy. The lock
+        // comes first: what told the runner may have been the beginning of a detaching that is
+        // still under way, and neither its count nor that of threads that run would be right yet.
+        let _leave = lock(&self.shared.leave);
+        if runner.has_noticed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // The gate is closed for as long as a runner has not noticed, and then until the worker's
+        // thread opens it. Were it opened here, that thread might have said that it is busy, then
+        // this one that it is not, and then that one might find the gate open.
+        self.shared.detached.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn hold_as_foreigner(&'static self) -> Hold {
+        let leave = lock(&self.shared.leave);
+        // A gate that is closed already stays so, by lack of barriers or for a detached runner.
+        let has_closed = self.gate.load(Ordering::Relaxed) != 0;
+        if has_closed {
+            self.gate.store(0, Ordering::Relaxed);
+            if !simulation::is_on() {
+                membarrier::everywhere();
+            }
+            // Acquire: what its thread did before is visible.
+            while self.busy.load(Ordering::Acquire) != 0 {
+                yield_now();
+            }
+        }
+        Hold::Foreign {
+            worker: self,
+            has_closed,
+            _leave: leave,
+        }
+    }
+
+    /// Gets leave to touch this worker's half-channels.
+    pub(crate) fn hold(&'static self) -> Hold {
+        if !ptr::eq(current_worker(), self) {
+            return self.hold_as_foreigner();
+        }
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // With an open gate nobody was detached, so this is still the worker's own thread.
+        if self.gate.load(Ordering::Acquire) != 0 {
+            return Hold::Own(self);
+        }
+        self.busy.store(0, Ordering::Release);
+        self.hold_as_foreigner()
+    }
+
+    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
+    pub(super) fn push_if_own(&self, component: *mut Component) -> bool {
+        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just
+        // been detached, and it is another thread that is busy for a moment: then the gate is
+        // closed, and nothing may be written back later.
+        let was_busy = self.busy.load(Ordering::Relaxed) != 0;
+        if !was_busy {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+        }
+        let is_own = self.gate.load(Ordering::Acquire) != 0;
+        if is_own {
+            self.push_soon(component);
+        }
+        if !was_busy {
+            self.busy.store(0, Ordering::Release);
+        }
+        is_own
+    }
+
+    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
+    /// detaches it any more.
+    pub(super) fn is_kept(&'static self, runner: &'static Runner) -> bool {
+        // Detached, and maybe noticed already: then the worker is another's to be busy with.
+        if runner.is_of(self) {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            // Had it been detached since, the gate would be closed.
+            let is_open = self.gate.load(Ordering::Acquire) != 0;
+            if is_open {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            self.busy.store(0, Ordering::Release);
+            if is_open {
+                return true;
+            }
+            let _leave = lock(&self.shared.leave);
+            if runner.is_of(self) {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+                return true;
+            }
+        }
+        self.be_noticed(runner);
+        false
+    }
+
+    // ---- watching; see `link.rs` ----------------------------------------------------------------
+
+    /// # Safety
+    /// The caller has leave.
+    pub(super) unsafe fn watch(&self, watch: Watch) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.change_watches(|watches| {
+                let has_room = watches.len() < WATCHES;
+                if has_room {
+                    watches.push(watch);
+                }
+                has_room
+            })
+        }
+    }
+
+    /// # Safety
+    /// The caller has leave.
+    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.change_watches(|watches| watches.retain(|watch| !watch.is_of(line, is_sender)));
+        }
+    }
+
+    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
+    /// component can go on.
+    pub(super) fn look_through(&'static self, sleeps: bool) -> bool {
+        if self.mine.watching.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let _hold = self.hold();
+        let mut found = false;
+        let look = |watch: &Watch| {
+            // SAFETY: held.
+            let ready = unsafe {
+                if sleeps {
+                    watch.have_told()
+                } else {
+                    watch.look()
+                }
+            };
+            if let Some(component) = ready {
+                found = true;
+                self.push_soon(component);
+            }
+            ready.is_none() && !sleeps
+        };
+        // SAFETY: held.
+        unsafe { self.change_watches(|watches| watches.retain(look)) };
+        found
+    }
+
+    /// # Safety
+    /// The caller has leave.
+    unsafe fn change_watches<R>(&self, change: impl FnOnce(&mut Vec<Watch>) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.mine.watches.with_mut(|watches| {
+                let result = change(watches);
+                self.mine
+                    .watching
+                    .store(watches.len() as u32, Ordering::Relaxed);
+                result
+            })
+        }
+    }
+}
+
+/// A component that is ready leaves what it waited at. Its worker calls, before it resumes it.
+///
+/// # Safety
+/// The component is ready and in no queue, and the caller runs its worker.
+pub(super) unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match link::waiting_of(component) {
+            waiting::NOTHING => {}
+            waiting::SELECTED => light::settle(component),
+            waiting::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
+    }
+}

@@ -1,0 +1,800 @@
+//! Workers: a kernel thread a core, which resumes the components of its own queue.
+//!
+//! A component that is ready stands in the queue of its `home`. The worker's own thread puts it
+//! there at once; others post it in the worker's inbox, which the worker empties between two
+//! components. A worker with nothing to do looks at its inbox for a while, since waking a thread
+//! costs far more than a look, and then sleeps.
+//!
+//! The half-channels of a worker's components are its own as long as they are connected among
+//! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the
+//! gate is open: two plain stores and a load. Another thread that must touch them takes the lock
+//! `leave`, closes the gate, has all threads pass a barrier, and waits until the worker is not
+//! busy. One of the two always sees the other. Where the system has no such barriers, the gate
+//! stays closed, and everybody goes by the lock.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `next`, `first`, `last`, `ticks`, `streak`, `patience` | its thread | its thread |
+//! | `busy` | its thread | its thread, those who wait for leave |
+//! | `gate` | holders of `leave` | its thread, holders of `leave` |
+//! | `running` | its thread; to null only while busy | its thread, the monitor |
+//! | `inbox` | posters; its thread, by exchange | both |
+//! | `asleep` | its thread: 0 → 1 or 2 → 0; a poster: 1 or 2 → 0 | both |
+
+mod home;
+mod leave;
+mod migrating_servers;
+mod moves;
+mod origin;
+mod polling;
+mod recorded_runs;
+mod runner;
+mod sharing;
+mod simulated;
+mod threads;
+#[cfg(loom)]
+pub(crate) mod world;
+
+use std::cell::Cell as Plain;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use hearth_sys::{Linux, affinity, procfs};
+
+use crate::abi::{Component, Step};
+use crate::exchange::channel::link::{self, Watch};
+use crate::exchange::channel::peek;
+use crate::ground::runtime::{self, Part, Runtime};
+use crate::seats::waiting;
+use home::set_home;
+pub(crate) use home::{core_of, home_of, mark_of, of_mark, worker_of};
+use leave::settle;
+pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
+pub(crate) use migrating_servers::{
+    come_from_now, come_to_caller, comes, destination_to, settle_coming, stay,
+};
+use moves::Orders;
+pub(crate) use moves::{Order, order, pin_again, stations};
+pub(crate) use origin::{is_kept_placed, keep_named, keep_placed, keep_planned};
+use polling::AT_ITS_WORD;
+pub(crate) use polling::offer as see_to_outside;
+use recorded_runs::Watched;
+use runner::{Lost, Runner, current_worker};
+pub(crate) use runner::{as_stranger, component_on, running};
+use sharing::Sharing;
+pub(crate) use simulated::{Stage, with_open_gate};
+pub(crate) use threads::wake_all;
+#[cfg(loom)]
+use world::{all, stand_in};
+
+use crate::exchange::carrier::traffic::{Interest, Sampler};
+use crate::exchange::{component, values::heap};
+use crate::ground::options::{Policy, Servers};
+use crate::ground::sync::{
+    AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, Watched as Cell, Word, fence,
+    futex, membarrier,
+};
+use crate::ground::{exits, options};
+use crate::hooks::{self, simulation};
+use crate::outside::idle;
+use crate::recording;
+use crate::seats::seat::{Seat, seat_of};
+
+/// A component that was made ready by the running one goes before the others so many times in a
+/// row, then they have their turn.
+const STREAK: u32 = 16;
+/// After so many components timers and descriptors are looked at if nobody waits for them; a
+/// multiple of [`LOOK_EVERY`].
+const OUTSIDE_EVERY: u32 = 32;
+/// After so many components the watch list is looked through.
+const LOOK_EVERY: u32 = 8;
+/// How many ends of links a worker watches; further ones have themselves told. In models, few.
+const WATCHES: usize = if cfg!(loom) { 1 } else { 16 };
+/// The least that patience shrinks to where looking was in vain again and again.
+const LEAST_PATIENCE: Duration = Duration::from_micros(1);
+
+/// What resumes components, one a core. It begins as `hearth.h` has it.
+#[repr(C, align(128))]
+pub struct Worker {
+    /// Its mark; 0 while another thread has its half-channels.
+    gate: AtomicUsize,
+    /// Not 0: its thread touches its half-channels.
+    busy: AtomicU32,
+    /// How many arms of selects were served here: their turns go by it. Its thread's, busy.
+    ticks: Plain<u32>,
+    /// The component in whose code its thread is; null while it cannot be detached.
+    running: AtomicPtr<Component>,
+    /// The one to run next: a partner of the one that runs.
+    next: Cell<*mut Component>,
+    /// The others that are ready, in turn.
+    first: Cell<*mut Component>,
+    last: Cell<*mut Component>,
+    /// A seed chooses among arms.
+    seeded: bool,
+    mine: Mine,
+    shared: Shared,
+}
+
+/// What else only the worker's own thread touches.
+struct Mine {
+    streak: Plain<u32>,
+    /// How many components were picked.
+    picks: Plain<u32>,
+    patience: Plain<Duration>,
+    sharing: Sharing,
+    /// Servers may come to their callers.
+    serves: bool,
+    watched: Watched,
+    sampler: Sampler,
+    /// Ends of links whose components are blocked; touched with leave only.
+    watches: Guarded<Vec<Watch>>,
+    /// How many those are.
+    watching: AtomicU32,
+}
+
+/// What others touch too.
+#[repr(align(128))]
+struct Shared {
+    /// Components made ready by others, the last one first, linked by `next`.
+    inbox: AtomicPtr<Component>,
+    asleep: Word,
+    started: AtomicBool,
+    /// Held by the thread that has this worker's half-channels.
+    leave: Mutex<()>,
+    /// The thread that resumes its components.
+    runner: AtomicPtr<Runner>,
+    /// How many runners were detached and have not noticed; changed with leave.
+    detached: AtomicU32,
+    /// Who is to move elsewhere, for its thread to see to.
+    orders: Orders,
+    /// The home of a detached component.
+    is_stand_in: bool,
+    index: usize,
+    core: Option<usize>,
+    /// Whose it is.
+    runtime: *const Runtime,
+}
+
+// As `hearth.h` has it; a test of the header holds it to the same numbers.
+#[cfg(not(loom))]
+const _: () = assert!(
+    std::mem::offset_of!(Worker, gate) == 0
+        && std::mem::offset_of!(Worker, busy) == 8
+        && std::mem::offset_of!(Worker, ticks) == 12
+        && std::mem::offset_of!(Worker, running) == 16
+        && std::mem::offset_of!(Worker, next) == 24
+        && std::mem::offset_of!(Worker, first) == 32
+        && std::mem::offset_of!(Worker, last) == 40
+        && std::mem::offset_of!(Worker, seeded) == 48
+);
+
+// SAFETY: the table above says which thread touches what.
+unsafe impl Sync for Worker {}
+// SAFETY: as above.
+unsafe impl Send for Worker {}
+
+#[cfg(not(loom))]
+static WORKERS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
+#[cfg(not(loom))]
+static STAND_INS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
+
+/// What is to be known of runs.
+fn interest() -> Interest {
+    match options::get().policy {
+        _ if options::get().watches_traffic() => Interest::Traffic,
+        Policy::Steal => Interest::Runs,
+        _ => Interest::None,
+    }
+}
+
+/// The cores that this process may use, as they were at the start.
+fn cores() -> &'static [usize] {
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    CORES.get_or_init(affinity::allowed)
+}
+
+/// The stand-in for a worker.
+#[cfg(not(loom))]
+fn stand_in(worker: &Worker) -> &'static Worker {
+    let stand_ins = STAND_INS.get_or_init(|| {
+        let numbers = 0..all().len();
+        numbers
+            .map(|index| Worker::new(index, None, true))
+            .collect()
+    });
+    &stand_ins[worker.shared.index]
+}
+
+/// All workers; most have not started yet in a small program.
+#[cfg(not(loom))]
+fn all() -> &'static [Worker] {
+    WORKERS.get_or_init(|| {
+        if simulation::is_on() {
+            return simulated::make_all();
+        }
+        let cores = cores();
+        let count = worker_count(options::get().workers, cores.len());
+        // More workers than cores share them as the system sees fit.
+        let is_pinned = count <= cores.len();
+        let core_of = |index: usize| is_pinned.then(|| cores[index]);
+        let workers: Vec<Worker> = (0..count)
+            .map(|index| Worker::new(index, core_of(index), false))
+            .collect();
+        if membarrier::is_available() {
+            for worker in &workers {
+                worker.gate.store(worker.mark(), Ordering::Relaxed);
+            }
+        }
+        workers
+    })
+}
+
+/// A component can go on, wherever it is at home.
+///
+/// # Safety
+/// As for [`ready`]; it is not taken as a partner that runs next.
+pub(crate) unsafe fn post(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { (*home_of(component)).post(component) };
+}
+
+/// The worker whose components the calling thread runs.
+pub(crate) fn own_worker() -> Option<&'static Worker> {
+    // SAFETY: workers live as long as their runtime.
+    unsafe { current_worker().as_ref() }
+}
+
+/// A component of the calling worker can go on.
+///
+/// # Safety
+/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker, which
+/// has entered: otherwise the thread may have been detached.
+pub(crate) unsafe fn ready_here(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    let home = unsafe { (*component).home.cast::<Worker>() };
+    debug_assert!(
+        ptr::eq(home, current_worker()),
+        "the queue is another thread's"
+    );
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe { (*home).push_soon(component) };
+}
+
+/// The same, behind all others. A component that was served in a select will find more there once
+/// they have run, and wait for five messages once instead of for every second one.
+///
+/// # Safety
+/// As for [`ready_here`].
+pub(crate) unsafe fn ready_here_last(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe { (*(*component).home.cast::<Worker>()).push(component) };
+}
+
+/// How many workers there are on so many cores, if so many were asked for.
+pub(crate) fn worker_count(asked: Option<usize>, cores: usize) -> usize {
+    asked.unwrap_or_else(|| sensible_count(cores))
+}
+
+/// The number of a component's worker and that one's core, if it has one.
+pub(super) fn worker_and_core(component: *mut Component) -> Option<(usize, Option<usize>)> {
+    // SAFETY: workers live as long as their runtime.
+    let worker = unsafe { worker_of(home_of(component)).as_ref() }?;
+    Some((worker.shared.index, worker.shared.core))
+}
+
+/// One a core, but no more than a control group lets run at the same time.
+fn sensible_count(cores: usize) -> usize {
+    match procfs::quota(&Linux) {
+        Some(quota) => cores.min(quota.ceil() as usize).max(1),
+        None => cores,
+    }
+}
+
+/// The worker that stands for a core; the calling worker, or the first, if none is asked for.
+pub(super) fn for_core(core: Option<usize>) -> *const Worker {
+    let workers = all();
+    let Some(core) = core else {
+        // Of another runtime, if its component makes this one there.
+        let current = own_worker().filter(|own| ptr::eq(own.runtime(), runtime::current()));
+        return current.unwrap_or(&workers[0]);
+    };
+    workers
+        .iter()
+        .find(|worker| worker.shared.core == Some(core))
+        .unwrap_or(&workers[core % workers.len()])
+}
+
+/// A component can go on: its home has it run.
+///
+/// # Safety
+/// It waits for nothing, stands in no queue, and has a home; the caller is counted as running, or
+/// starts the program.
+pub(super) unsafe fn ready(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe {
+        let home = (*component).home.cast::<Worker>();
+        if !ptr::eq(home, current_worker()) || !(*home).push_if_own(component) {
+            (*home).post(component);
+        }
+    }
+}
+
+/// A server has come to a worker. What it waits at is not settled yet.
+fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
+    // SAFETY: workers live as long as their runtime.
+    if let (Some(recorder), Some(from)) = (recording::recorder(), unsafe { from.as_ref() }) {
+        recorder.moved(seat.id, from.shared.index as u16, to.shared.index as u16);
+    }
+}
+
+/// From its next wait on the component runs where that core's worker is.
+///
+/// # Safety
+/// The component runs the calling code.
+pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
+    // SAFETY: workers live as long as their runtime.
+    let index = unsafe { (*for_core(Some(core))).shared.index };
+    // SAFETY: the component's own field.
+    unsafe { (*seat.component()).destination = 1 + index as u16 };
+}
+
+impl Worker {
+    fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
+        Worker {
+            gate: AtomicUsize::new(0),
+            busy: AtomicU32::new(0),
+            ticks: Plain::new(0),
+            running: AtomicPtr::new(ptr::null_mut()),
+            next: Cell::new(ptr::null_mut()),
+            first: Cell::new(ptr::null_mut()),
+            last: Cell::new(ptr::null_mut()),
+            seeded: options::get().seed.is_some(),
+            mine: Mine {
+                streak: Plain::new(0),
+                picks: Plain::new(0),
+                patience: Plain::new(options::get().patience),
+                sharing: Sharing::new(),
+                serves: options::get().servers != Servers::Asynchronous,
+                watched: Watched::new(),
+                sampler: Sampler::new(interest(), index as u64),
+                watches: Guarded::new(Vec::with_capacity(WATCHES)),
+                watching: AtomicU32::new(0),
+            },
+            shared: Shared {
+                inbox: AtomicPtr::new(ptr::null_mut()),
+                asleep: Word::new(0),
+                // A model's threads are there from the start.
+                started: AtomicBool::new(is_stand_in || cfg!(loom)),
+                leave: Mutex::new(()),
+                runner: AtomicPtr::new(ptr::null_mut()),
+                detached: AtomicU32::new(0),
+                orders: Orders::new(),
+                is_stand_in,
+                index,
+                core,
+                runtime: runtime::current(),
+            },
+        }
+    }
+
+    /// Whose it is.
+    pub(crate) fn runtime(&self) -> &'static Runtime {
+        // SAFETY: a runtime's workers live as long as it does.
+        unsafe { &*self.shared.runtime }
+    }
+
+    /// Is there anybody besides the component that runs?
+    #[cfg(not(loom))]
+    fn somebody_waits(&self) -> bool {
+        // Only a guess: the queue is its runner's, who may be changing it.
+        // SAFETY: alive; read as if by another thread.
+        let queued = unsafe {
+            !self.next.as_ptr().read_volatile().is_null()
+                || !self.first.as_ptr().read_volatile().is_null()
+        };
+        queued
+            || !self.shared.inbox.load(Ordering::Relaxed).is_null()
+            || self.mine.watching.load(Ordering::Relaxed) > 0
+    }
+
+    fn is_asleep(&self) -> bool {
+        !self.shared.started.load(Ordering::Relaxed)
+            || self.shared.asleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// The core that it is bound to.
+    fn core(&self) -> Option<usize> {
+        self.shared.core
+    }
+
+    /// Keeps the calling thread on the worker's core.
+    fn pin_current(&self) {
+        if let Some(core) = self.core() {
+            moves::keep_current(core);
+        }
+    }
+
+    // ---- its own thread -----------------------------------------------------------------------
+
+    /// The component goes next if no other does already, else last.
+    fn push_soon(&self, component: *mut Component) {
+        if self.next.get().is_null() {
+            self.next.set(component);
+        } else {
+            self.push(component);
+        }
+    }
+
+    fn push(&self, component: *mut Component) {
+        // SAFETY: a component in no queue; its link belongs to the queue it enters.
+        unsafe { (*component).next = ptr::null_mut() };
+        let last = self.last.replace(component);
+        if last.is_null() {
+            self.first.set(component);
+        } else {
+            // SAFETY: in this queue, so parked and alive.
+            unsafe { (*last).next = component };
+        }
+    }
+
+    fn pop(&self) -> Option<*mut Component> {
+        let first = self.first.get();
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: in this queue, so parked and alive.
+        let second = unsafe { (*first).next };
+        self.first.set(second);
+        if second.is_null() {
+            self.last.set(ptr::null_mut());
+        }
+        Some(first)
+    }
+
+    /// The component to run now.
+    fn pick(&'static self, runner: &Runner) -> Option<*mut Component> {
+        let mine = &self.mine;
+        let picks = mine.picks.get().wrapping_add(1);
+        mine.picks.set(picks);
+        if picks.is_multiple_of(LOOK_EVERY) {
+            self.look_around(runner, picks);
+        }
+        // Every time, since what runs may be long.
+        self.empty_inbox();
+        let next = self.next.get();
+        if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
+            self.next.set(ptr::null_mut());
+            mine.streak.set(mine.streak.get() + 1);
+            return Some(next);
+        }
+        mine.streak.set(0);
+        self.pop()
+    }
+
+    /// Looks at what comes from elsewhere, the inbox aside. Out of the way of what is done each
+    /// time.
+    #[inline(never)]
+    fn look_around(&'static self, runner: &Runner, picks: u32) {
+        self.look_through(false);
+        self.follow_orders();
+        if picks.is_multiple_of(OUTSIDE_EVERY) {
+            self.look_outside(runner);
+        }
+    }
+
+    /// Queues what others have posted, in the order of posting. False if there was nothing.
+    #[inline]
+    fn empty_inbox(&self) -> bool {
+        let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
+        if has_come {
+            self.take_posted();
+        }
+        has_come
+    }
+
+    #[inline(never)]
+    fn take_posted(&self) {
+        // Acquire pairs with the Release in `post`: the posters' results are visible.
+        let mut posted = self.shared.inbox.swap(ptr::null_mut(), Ordering::Acquire);
+        let mut in_order = ptr::null_mut();
+        while !posted.is_null() {
+            // SAFETY: posted, so parked and alive; the link is the inbox's until here.
+            unsafe {
+                let before = (*posted).next;
+                (*posted).next = in_order;
+                in_order = posted;
+                posted = before;
+            }
+        }
+        while !in_order.is_null() {
+            // SAFETY: as above.
+            let behind = unsafe { (*in_order).next };
+            self.push(in_order);
+            in_order = behind;
+        }
+    }
+
+    /// Runs components until the runner has lost the worker.
+    fn run(&'static self, runner: &'static Runner) -> Lost {
+        self.mine.sharing.begin();
+        self.tell_core();
+        loop {
+            let Some(component) = self.pick(runner) else {
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                self.rest();
+                if self.runtime().is_over() {
+                    return Lost::Over;
+                }
+                self.mine.sharing.begin();
+                continue;
+            };
+            // SAFETY: it was ready, and is in no queue any more.
+            unsafe {
+                if self.mine.sampler.is_due(self.mine.picks.get()) {
+                    self.look_at(component);
+                }
+                match link::waiting_of(component) {
+                    waiting::NOTHING => {}
+                    waiting::RETURNS => {
+                        // Its run is measured from here on: the queue is another than it was.
+                        self.mine.sharing.begin();
+                        self.begin_run();
+                        self.mark_queue();
+                        runner::hand_over(self, runner, component);
+                        return Lost::HandedOver;
+                    }
+                    _ => settle(component),
+                }
+                if (*component).destination != 0 && self.send_off(component) {
+                    self.mine.sampler.forget();
+                    continue;
+                }
+                self.begin_run();
+                let step = match recording::is_on() {
+                    false => self.resume(runner, component),
+                    true => self.resume_watched(runner, component),
+                };
+                if step == Step::Blocked {
+                    self.share(component);
+                    self.let_come(component);
+                    continue;
+                }
+                // It has ended, maybe detached.
+                let is_kept = self.is_kept(runner);
+                if is_kept {
+                    if recording::is_on() {
+                        self.tell_last_ready(component);
+                    }
+                    self.share(component);
+                }
+                #[cfg(not(loom))]
+                component::end(component, step);
+                #[cfg(loom)]
+                world::ended(step);
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                if !is_kept {
+                    return Lost::Detached;
+                }
+            }
+        }
+    }
+
+    /// The last run that was looked at has ended, or this one is to be looked at, or both.
+    ///
+    /// # Safety
+    /// The component was ready, and is in no queue any more.
+    #[cold]
+    #[inline(never)]
+    unsafe fn look_at(&'static self, component: *mut Component) {
+        let sampler = &self.mine.sampler;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let begins = sampler.ends_and_begins();
+            if let Some(mean_ns) = sampler.mean_ns() {
+                self.mine.sharing.turn(mean_ns);
+            }
+            if !begins {
+                return;
+            }
+            if link::waiting_of(component) == waiting::RETURNS {
+                sampler.put_off(1);
+                return;
+            }
+            let waited_at = peek::place_of(component);
+            settle(component);
+            sampler.begin(component, self.shared.index, waited_at);
+        }
+    }
+
+    /// Runs a component until it waits or ends.
+    ///
+    /// # Safety
+    /// The component is ready, settled, and in no queue.
+    unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
+        // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
+        unsafe {
+            let rounds = runner.rounds.load(Ordering::Relaxed);
+            runner
+                .rounds
+                .store(rounds.wrapping_add(1), Ordering::Relaxed);
+            runner.current.store(component, Ordering::Relaxed);
+            // From here on the monitor may detach this thread; what waits makes this null again.
+            // Release, and Acquire in `detach`: who gets the worker then sees the queue as it is.
+            self.running.store(component, Ordering::Release);
+            ((*(*component).r#type).resume)(component)
+        }
+    }
+
+    /// Gives a component to the worker that it is to move to. False if that is this one.
+    ///
+    /// # Safety
+    /// As for `resume`; it has a destination.
+    unsafe fn send_off(&self, component: *mut Component) -> bool {
+        // SAFETY: as the caller promises. Nobody looks at the home of a component that is ready.
+        unsafe {
+            let index = (*component).destination as usize - 1;
+            (*component).destination = 0;
+            if index == self.shared.index {
+                return false;
+            }
+            let home = &all()[index];
+            {
+                let _hold = (*home_of(component)).hold();
+                set_home(component, home);
+            }
+            heap::follow(component, home.shared.core);
+            // Afterwards: who links or localizes its half-channels from here on goes by the new
+            // home.
+            component::share_channels(component);
+            #[cfg(loom)]
+            world::share_movers(home);
+            (hooks::get().moved)(seat_of(component).id);
+            if let Some(recorder) = recording::recorder() {
+                let id = seat_of(component).id;
+                recorder.moved(id, self.shared.index as u16, index as u16);
+            }
+            // It has been settled: what it waited at, it may have let go of since.
+            (*component).moved = 1;
+            home.post(component);
+            true
+        }
+    }
+
+    /// Nothing is ready: waits until something is in the inbox.
+    fn rest(&'static self) {
+        // It was no pick: samples stand for those that were.
+        self.mine.picks.set(self.mine.picks.get().wrapping_sub(1));
+        self.mine.sampler.rest();
+        if self.empty_inbox() || self.look_out() {
+            return;
+        }
+        #[cfg(loom)]
+        let looks = !crate::ground::planted_faults::faults::sleeps_blindly();
+        #[cfg(not(loom))]
+        let looks = true;
+        if looks && self.look_through(true) {
+            return;
+        }
+        heap::flush();
+        self.mine.sampler.publish();
+        self.follow_orders();
+        let start = Instant::now();
+        if !self.waits_for_outside() {
+            if !self.falls_asleep(AT_ITS_WORD) {
+                return;
+            }
+            self.shared.asleep.sleep(AT_ITS_WORD);
+        }
+        if start.elapsed() < 2 * options::get().patience {
+            // A little more patience would have been enough.
+            self.mine.patience.set(options::get().patience);
+        }
+    }
+
+    /// Says that its thread sleeps, and how, and has it counted no more. False if there is
+    /// something to do after all.
+    fn falls_asleep(&self, how: u32) -> bool {
+        let asleep = &self.shared.asleep;
+        asleep.store(how, Ordering::Relaxed);
+        // With the fences in `post` and `polling`: either this thread sees what was posted, or that
+        // nobody waits for the outside, or the other one sees that it sleeps.
+        fence(Ordering::SeqCst);
+        let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
+        if has_come || self.runtime().is_over() || how == AT_ITS_WORD && polling::is_open() {
+            if asleep.swap(0, Ordering::Relaxed) == 0 {
+                // The poster counted this thread in, which had not left yet.
+                idle::leave();
+            }
+            return false;
+        }
+        idle::leave();
+        true
+    }
+
+    /// Looks at the inbox for as long as waking up would take. True if something came.
+    fn look_out(&'static self) -> bool {
+        // A model is not patient.
+        if cfg!(loom) || all().len() == 1 {
+            return false;
+        }
+        let patience = self.mine.patience.get();
+        let start = Instant::now();
+        loop {
+            for _ in 0..16 {
+                if self.empty_inbox() || self.look_through(false) {
+                    self.mine.patience.set(options::get().patience);
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= patience {
+                self.mine.patience.set((patience / 2).max(LEAST_PATIENCE));
+                return false;
+            }
+        }
+    }
+
+    // ---- everybody ----------------------------------------------------------------------------
+
+    /// Puts a component into the inbox and wakes the worker if it sleeps.
+    ///
+    /// # Safety
+    /// As for [`ready`].
+    unsafe fn post(&'static self, component: *mut Component) {
+        if let Some(own) = own_worker() {
+            own.count_post();
+        }
+        if recording::is_on() {
+            // SAFETY: as the caller promises, it is in no queue.
+            unsafe { recording::ready(component) };
+        }
+        let inbox = &self.shared.inbox;
+        let mut last = inbox.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: in no queue, so the link is the caller's.
+            unsafe { (*component).next = last };
+            // Release: with the component go its results.
+            match inbox.compare_exchange_weak(last, component, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(now) => last = now,
+            }
+        }
+        if !self.shared.started.load(Ordering::Relaxed)
+            && !self.shared.started.swap(true, Ordering::Relaxed)
+        {
+            self.start();
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if self.shared.asleep.load(Ordering::Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Count it in before it can run: the count must not reach nought in between.
+        idle::enter_woken();
+        let was = self.shared.asleep.swap(0, Ordering::Release);
+        if was != 0 {
+            polling::rouse(self, was);
+            threads::notice();
+        } else {
+            // Somebody else woke it. The caller is counted, so this is not the last one.
+            idle::leave();
+        }
+    }
+
+    fn start(&'static self) {
+        if let Err(error) = threads::start(self) {
+            exits::unfit(&format!(
+                "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
+                 or raise the limit (ulimit -u)",
+                self.shared.index,
+            ));
+        }
+    }
+}

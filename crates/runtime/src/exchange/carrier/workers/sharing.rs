@@ -1,0 +1,419 @@
+//! `--place steal`: busy workers let idle ones have some of their components; with `--place talk`,
+//! those that no plan has placed.
+//!
+//! Half-channels are plain memory of their worker's thread, so an idle worker cannot just take a
+//! component: it would need leave for each, which holds up the victim for longer than giving does.
+//! Instead a worker that has just run a component for long, and has several ready, looks for one
+//! that sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says
+//! already; whoever falls asleep later is found after the next long run.
+//!
+//! Only components that compute go: those whose runs take long in the mean, and those of which
+//! nothing is known yet, if the first runs of the last two of their kind took long. One that is
+//! woken for a message and soon waits again stays with its partners, where a message costs a
+//! hundredth of what it costs to move. If one turns out to talk after it has gone, it comes back
+//! and stays. A component may also run for long because it talks for long, with partners that all
+//! wait for it; so what counts is the time for each component that a run made ready, which are
+//! found at the end of the queue and in the count of those posted to others. What stays in any
+//! case: services and the main sequence; what was placed on a core; what is in the middle of being
+//! detached.
+//!
+//! Time is measured over eight runs at once while those are short, which costs next to nothing, and
+//! else one by one.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hearth_sys::clock;
+
+use super::{Worker, all, settle};
+use crate::abi::{Component, ComponentType};
+use crate::ground::options::{self, Policy};
+use crate::seats::registry;
+use crate::seats::seat::{runs, seat_of};
+use crate::seats::waiting;
+
+/// A run is long if it takes this many microseconds: about what moving a component costs, its
+/// half-channels shared from then on. Whose runs are shorter in the mean talks.
+const LONG: u64 = 5;
+/// What a component's runs take in the mean, in microseconds, if it computes: enough to pay for
+/// messages between workers, and for waking up one or the other. A mean may have an accident in it,
+/// when the system had the core for a while; one alone is no reason.
+const COMPUTES: u8 = 120;
+/// What a first run takes that says something of those of the same kind.
+const FIRST: u64 = 300;
+/// More than this counts as this; a quarter is less than [`COMPUTES`].
+const MOST: u64 = 240;
+const _: () = assert!(1 + MOST < runs::FIXED as u64);
+/// Where runs take so long in the mean, to look at each costs a hundredth at most.
+const WORTH_LOOKING_NS: u64 = 1_500;
+/// So many runs are measured at once while they are short, and one by one after a long one.
+const WINDOW: u32 = 8;
+/// How far into its queue a worker looks for components to give, and how many others it looks at
+/// for one that sleeps.
+const FAR: usize = 64;
+
+/// What a worker that shares knows of its runs; its own thread's.
+pub(super) struct Sharing {
+    is_on: Cell<bool>,
+    /// Since when the clock was not looked at, and how many runs ago that was.
+    since: Cell<u64>,
+    runs: Cell<u32>,
+    /// How many more runs are measured one by one.
+    singly: Cell<u32>,
+    /// The last component in the queue before the run; null if there was none.
+    last_before: Cell<*mut Component>,
+    /// How many components were posted to other workers. About: a thread that is being detached may
+    /// count one more.
+    posts: AtomicU64,
+    /// The kind of component whose first run was long last, and of how many in a row it was.
+    kind: Cell<*const ComponentType>,
+    of_kind: Cell<u32>,
+}
+
+impl Sharing {
+    pub(super) fn new() -> Sharing {
+        Sharing {
+            is_on: Cell::new(options::get().policy == Policy::Steal),
+            since: Cell::new(0),
+            runs: Cell::new(0),
+            singly: Cell::new(0),
+            last_before: Cell::new(ptr::null_mut()),
+            posts: AtomicU64::new(0),
+            kind: Cell::new(ptr::null()),
+            of_kind: Cell::new(0),
+        }
+    }
+
+    /// As samples show: runs take so long in the mean. To look at each costs as much as a message
+    /// does, and where nobody computes there is nothing to share.
+    pub(super) fn turn(&self, mean_ns: u64) {
+        let is_on = mean_ns >= WORTH_LOOKING_NS;
+        if self.is_on.replace(is_on) != is_on {
+            self.begin();
+        }
+    }
+
+    /// What comes now is measured on its own.
+    pub(super) fn begin(&self) {
+        if self.is_on.get() {
+            self.since.set(clock::steady_ns());
+            self.runs.set(0);
+            self.singly.set(WINDOW);
+        }
+    }
+}
+
+impl Worker {
+    /// A component is about to run, or to go on with its run.
+    pub(super) fn begin_run(&self) {
+        if self.mine.sharing.is_on.get() {
+            self.mine.sharing.last_before.set(self.last.get());
+        }
+    }
+
+    /// The worker's component has one posted, to whichever worker.
+    pub(super) fn count_post(&self) {
+        if self.mine.sharing.is_on.get() {
+            let posts = &self.mine.sharing.posts;
+            posts.store(posts.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The first in the queue behind this one; with null, the first of all.
+    ///
+    /// # Safety
+    /// It stands in the queue or is null.
+    pub(super) unsafe fn behind(&self, last: *mut Component) -> *mut Component {
+        match last.is_null() {
+            true => self.first.get(),
+            // SAFETY: in this queue, so parked and alive. No reference is made to it: others may
+            // touch what is atomic in it.
+            false => unsafe { (*last).next },
+        }
+    }
+
+    /// How many components the last run has made ready; `many` if they are more.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn made_ready(&self, many: u64) -> u64 {
+        let mut count = self.mine.sharing.posts.load(Ordering::Relaxed);
+        // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
+        unsafe {
+            let mut next = self.behind(self.mine.sharing.last_before.get());
+            while !next.is_null() && count < many {
+                count += 1;
+                next = (*next).next;
+            }
+        }
+        count.min(many)
+    }
+
+    /// A component has run until it waits or ends.
+    ///
+    /// # Safety
+    /// It is alive, and its home's thread calls.
+    pub(super) unsafe fn share(&'static self, ran: *mut Component) {
+        if self.mine.sharing.is_on.get() {
+            // SAFETY: as the caller promises.
+            unsafe { self.measure(ran) };
+        }
+    }
+
+    /// # Safety
+    /// As for `share`.
+    unsafe fn measure(&'static self, ran: *mut Component) {
+        let sharing = &self.mine.sharing;
+        let (runs, singly) = (sharing.runs.get() + 1, sharing.singly.get());
+        if singly == 0 && runs < WINDOW {
+            sharing.runs.set(runs);
+            return;
+        }
+        let now = clock::steady_ns();
+        let took = now.saturating_sub(sharing.since.replace(now)) / 1000;
+        // SAFETY: as the caller promises.
+        let took = took / (1 + unsafe { self.made_ready(took / LONG) });
+        let is_long = took >= LONG;
+        sharing.posts.store(0, Ordering::Relaxed);
+        sharing.runs.set(0);
+        sharing.singly.set(match is_long {
+            true => WINDOW,
+            false => singly.saturating_sub(1),
+        });
+        // Of several runs that were measured at once, any may have been long, or none.
+        if singly > 0 {
+            // SAFETY: as the caller promises.
+            unsafe {
+                if sharing.note(ran, took) {
+                    self.call_home(ran);
+                }
+            }
+            if is_long {
+                self.give_some();
+            }
+        }
+    }
+
+    /// A component talks: if it was given away, it goes back before it runs again.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn call_home(&'static self, ran: *mut Component) {
+        // Who makes an offer of its wait looks at the same part of its seat.
+        let _hold = self.hold();
+        // SAFETY: held; the rest as the caller promises.
+        unsafe {
+            let seat = seat_of(ran);
+            if !seat.more.is_made() {
+                return;
+            }
+            let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
+            if origin != 0 {
+                (*ran).destination = origin;
+                // Not as if it were placed by name: whoever plans would leave it where it is for
+                // good.
+                seat.runs.store(runs::PLANNED, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Gives every second of the components that may go to a worker that sleeps.
+    #[cold]
+    fn give_some(&'static self) {
+        self.empty_inbox();
+        let has_several = !self.first.get().is_null()
+            && (!self.next.get().is_null() || !ptr::eq(self.first.get(), self.last.get()));
+        if !has_several {
+            return;
+        }
+        let Some(sleeper) = self.find_sleeper() else {
+            return;
+        };
+        let mut given = self.take_some();
+        while let Some(component) = given {
+            // SAFETY: taken out of the queue, so ready and in none, and at home here.
+            unsafe {
+                let behind = (*component).next;
+                given = (!behind.is_null()).then_some(behind);
+                settle(component);
+                let origin = 1 + self.shared.index as u16;
+                seat_of(component)
+                    .more
+                    .with_mut(|more| more.origin = origin);
+                (*component).destination = 1 + sleeper.shared.index as u16;
+                self.send_off(component);
+            }
+        }
+    }
+
+    /// One that sleeps or has not started.
+    fn find_sleeper(&self) -> Option<&'static Worker> {
+        let workers = all();
+        let others = workers.iter().cycle().skip(self.shared.index + 1);
+        others
+            .take((workers.len() - 1).min(FAR))
+            .find(|worker| worker.is_asleep())
+    }
+
+    /// Takes every second of those that may go out of the queue, linked by `next`. Something stays.
+    fn take_some(&self) -> Option<*mut Component> {
+        let (mut taken, mut last_taken) = (ptr::null_mut(), ptr::null_mut::<Component>());
+        let (mut before, mut component) = (ptr::null_mut::<Component>(), self.first.get());
+        let mut one_stays = !self.next.get().is_null();
+        for _ in 0..FAR {
+            if component.is_null() {
+                break;
+            }
+            // SAFETY: those in the queue are parked and alive, and their links the queue's.
+            unsafe {
+                let behind = (*component).next;
+                if one_stays && self.mine.sharing.may_go(component) {
+                    match before.is_null() {
+                        true => self.first.set(behind),
+                        false => (*before).next = behind,
+                    }
+                    if behind.is_null() {
+                        self.last.set(before);
+                    }
+                    (*component).next = ptr::null_mut();
+                    match last_taken.is_null() {
+                        true => taken = component,
+                        false => (*last_taken).next = component,
+                    }
+                    last_taken = component;
+                    one_stays = false;
+                } else {
+                    before = component;
+                    one_stays = true;
+                }
+                component = behind;
+            }
+        }
+        (!taken.is_null()).then_some(taken)
+    }
+}
+
+impl Sharing {
+    /// Notes how long a component ran. True if it talks, in the mean.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn note(&self, ran: *mut Component, took: u64) -> bool {
+        // SAFETY: as the caller promises.
+        let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
+        let mean = match known.load(Ordering::Relaxed) {
+            runs::FIXED.. => return false,
+            runs::UNKNOWN => {
+                self.note_first(kind, took);
+                0
+            }
+            known => u64::from(known) - 1,
+        };
+        let mean = (3 * mean + took.min(MOST)).div_ceil(4);
+        known.store(1 + mean as u8, Ordering::Relaxed);
+        mean < LONG
+    }
+
+    /// Notes how long the first run took of a component of this kind.
+    fn note_first(&self, kind: *const ComponentType, took: u64) {
+        if took < FIRST {
+            if self.kind.get() == kind {
+                self.of_kind.set(0);
+            }
+        } else if self.kind.replace(kind) == kind {
+            self.of_kind.set(self.of_kind.get() + 1);
+        } else {
+            self.of_kind.set(1);
+        }
+    }
+
+    /// May a component in the queue go to another worker?
+    ///
+    /// # Safety
+    /// It is ready, and its home's thread calls.
+    unsafe fn may_go(&self, component: *mut Component) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let seat = seat_of(component);
+            let computes = match seat.runs.load(Ordering::Relaxed) {
+                runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
+                runs::FIXED.. => false,
+                known => known > COMPUTES,
+            };
+            computes
+                && (*component).waiting != waiting::RETURNS
+                && (*component).destination == 0
+                && !seat.identity().service
+                && !registry::is_main(seat)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::carrier::workers::is_kept_placed;
+    use crate::ground::choices::Choices;
+    use crate::seats::seat::{Identity, Seat};
+
+    /// A component's block of memory.
+    #[repr(C)]
+    struct Body {
+        seat: Seat,
+        component: Component,
+    }
+
+    /// One that nobody runs, kept for good.
+    fn component() -> *mut Component {
+        let identity = Identity {
+            id: 1,
+            number: 1,
+            service: false,
+        };
+        let body = Box::into_raw(Box::new(Body {
+            seat: Seat::new(identity, Choices::default(), 0),
+            // SAFETY: nought is a value of each of its fields.
+            component: unsafe { std::mem::zeroed() },
+        }));
+        let _ = body.expose_provenance();
+        // SAFETY: just made.
+        unsafe { &raw mut (*body).component }
+    }
+
+    #[test]
+    fn who_comes_home_may_be_placed_anew_and_is_not_shared_again() {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(0, None, false)));
+        let component = component();
+        // SAFETY: the component and its seat are this test's.
+        unsafe {
+            let seat = seat_of(component);
+            // It was known to compute, and the third worker gave it away.
+            seat.runs.store(COMPUTES + 1, Ordering::Relaxed);
+            seat.more.with_mut(|more| more.origin = 3);
+            worker.call_home(component);
+            assert_eq!((*component).destination, 3);
+            assert!(!is_kept_placed(seat), "a plan may move it");
+            (*component).destination = 0;
+            assert!(!worker.mine.sharing.may_go(component));
+            // At home it is not called again, however little it runs.
+            assert!(!worker.mine.sharing.note(component, 0));
+            worker.call_home(component);
+            assert_eq!((*component).destination, 0);
+        }
+    }
+
+    #[test]
+    fn who_was_placed_by_name_stays_so() {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(0, None, false)));
+        let component = component();
+        // SAFETY: as above.
+        unsafe {
+            let seat = seat_of(component);
+            seat.runs.store(runs::STAYS, Ordering::Relaxed);
+            worker.call_home(component);
+            assert_eq!((*component).destination, 0);
+            assert!(is_kept_placed(seat) && !worker.mine.sharing.may_go(component));
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! Who may touch half-channels: their hub's lock, or leave of their worker.
+//!
+//! Half-channels that connections tie together are one *group*, in one of three *grades*:
+//!
+//! - *Shared*: the group has a hub, one small lock.
+//! - *Linked*: two half-channels of two workers, and no others ([`super::link`]).
+//! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
+//!   ([`crate::exchange::carrier::Hold`]), which is dear. New half-channels are their worker's. The
+//!   first operation of a component elsewhere, or a connection with a half-channel elsewhere, makes
+//!   the whole group shared. It becomes local or linked again, if it can be, after some operations
+//!   in vain ([`Channel::is_reconsidered`]); what a disconnect sets apart stays shared until then.
+//!
+//! Until their runtime is gone hubs are not freed, only used again. So a thread may lock a hub that
+//! its half-channel has left meanwhile: it looks again, under the lock, whether the half-channel
+//! still belongs to this hub.
+//!
+//! Order of locks: two hubs are locked only by `connect`, lower number first, and the second only
+//! while the first is its half-channel's. With a hub's lock one may wait for a worker's leave; with
+//! leave, only for a hub that was put by, which others hold for a look. A hub that is made ready
+//! for a half-channel is locked and unlocked before the half-channel's own hub is locked.
+
+use std::ptr::{self, NonNull};
+
+use super::link::{self, Line};
+use super::{Channel, Direction, light};
+use crate::exchange::carrier::{self, Hold, Worker};
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
+#[cfg(not(loom))]
+use crate::ground::sync::lock_std;
+use crate::ground::sync::{Mutex, MutexGuard, Ordering, boxed, lock};
+
+/// A hub.
+pub(crate) struct Hub {
+    /// Its place in the order of locks. A number and not the address, so that the model checker
+    /// sees the same order in every run.
+    number: u64,
+    state: Mutex<HubState>,
+}
+
+/// What the lock guards, besides the members' `inner`.
+pub(crate) struct HubState {
+    pub(crate) members: Vec<NonNull<Channel>>,
+}
+
+// SAFETY: members are followed only under the lock.
+unsafe impl Send for HubState {}
+
+/// A locked hub.
+pub(crate) type HubGuard = MutexGuard<'static, HubState>;
+
+/// A runtime's hubs: how many were made, and those without members.
+#[derive(Default)]
+struct Hubs {
+    made: usize,
+    spare: Vec<&'static Hub>,
+}
+
+impl Drop for Hubs {
+    fn drop(&mut self) {
+        for hub in self.spare.drain(..) {
+            // SAFETY: from `take`. The runtime ends, and with it all that could have come to look
+            // at it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(hub).cast_mut()) });
+        }
+    }
+}
+
+#[cfg(not(loom))]
+static HUBS: Part<std::sync::Mutex<Hubs>> = Part::new(std::sync::Mutex::default);
+/// A number that a hub has alone in the process: in this order several are locked.
+static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+impl Hub {
+    /// A hub without members.
+    pub(crate) fn take() -> &'static Hub {
+        #[cfg(not(loom))]
+        {
+            let mut hubs = lock_std(&HUBS);
+            if let Some(hub) = hubs.spare.pop() {
+                return hub;
+            }
+            hubs.made += 1;
+        }
+        Box::leak(boxed(Hub {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            state: Mutex::new(HubState {
+                members: Vec::new(),
+            }),
+        }))
+    }
+
+    /// Keeps a hub without members for later.
+    fn put_by(&'static self) {
+        // The model checker's locks do not outlive a run.
+        #[cfg(not(loom))]
+        lock_std(&HUBS).spare.push(self);
+    }
+
+    /// How many hubs have members.
+    #[cfg(not(loom))]
+    pub(crate) fn in_use() -> usize {
+        let hubs = lock_std(&HUBS);
+        hubs.made - hubs.spare.len()
+    }
+
+    pub(crate) fn lock(&'static self) -> HubGuard {
+        lock(&self.state)
+    }
+}
+
+/// Where a half-channel belongs.
+#[derive(Clone, Copy)]
+enum Place {
+    Hub(&'static Hub),
+    Worker(&'static Worker),
+    Line(&'static Line),
+}
+
+fn current(channel: &Channel) -> Place {
+    // Acquire pairs with the Release of `move_to`: what was done to the half-channel where it was
+    // before is visible to whoever may touch it where it is.
+    place_of(channel.place.load(Ordering::Acquire))
+}
+
+fn place_of(place: usize) -> Place {
+    if let Some(worker) = carrier::of_mark(place) {
+        return Place::Worker(worker);
+    }
+    if let Some(line) = link::of_mark(place) {
+        return Place::Line(line);
+    }
+    // SAFETY: hubs live as long as their runtime, and what is no worker's mark is the address of
+    // one.
+    Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
+}
+
+impl Hub {
+    fn address(&'static self) -> usize {
+        ptr::from_ref(self).expose_provenance()
+    }
+}
+
+/// The place of a half-channel made for a component of this worker; without one, a hub of its own.
+pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
+    if let Some(mark) = carrier::mark_of(home) {
+        return (mark, None);
+    }
+    let hub = Hub::take();
+    (hub.address(), Some(hub))
+}
+
+fn is_in(channel: &Channel, place: usize) -> bool {
+    channel.is_at(place)
+}
+
+/// Leave to touch a group.
+pub(crate) enum Guard {
+    Hub(HubGuard),
+    Worker(#[cfg_attr(not(loom), expect(dead_code, reason = "held"))] Hold),
+}
+
+/// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
+pub(crate) fn lock_of(channel: &Channel) -> Guard {
+    loop {
+        if let Some(guard) = lock_unless_linked_now(channel) {
+            return guard;
+        }
+    }
+}
+
+/// The lock of a half-channel's hub, if it is shared.
+pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
+    let Place::Hub(hub) = current(channel) else {
+        return None;
+    };
+    let guard = hub.lock();
+    is_in(channel, hub.address()).then_some(guard)
+}
+
+/// The same as [`lock_of`]. None if the half-channel was linked while its hub was waited for: that
+/// was for its component, whose operation should try the link before it ends it.
+pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
+    loop {
+        match current(channel) {
+            Place::Hub(hub) => {
+                let guard = hub.lock();
+                if is_in(channel, hub.address()) {
+                    return Some(Guard::Hub(guard));
+                }
+                drop(guard);
+                if let Place::Line(_) = current(channel) {
+                    return None;
+                }
+            }
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if !is_in(channel, worker.mark()) {
+                    continue;
+                }
+                if worker.is_foreign_to_component() {
+                    share(channel, worker, hold);
+                    continue;
+                }
+                inflate_around(channel);
+                return Some(Guard::Worker(hold));
+            }
+            Place::Line(line) => link::unlink(channel, line),
+        }
+    }
+}
+
+/// Links a half-channel with its only peer, and leaves their hub. If that cannot be, the leave
+/// comes back.
+///
+/// # Safety
+/// `guard` is of the half-channel's group.
+pub(crate) unsafe fn link(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+        unreachable!("only what is shared is asked to be linked");
+    };
+    // SAFETY: locked.
+    if unsafe { !link::try_link(channel, &mut state) } {
+        return Err(Guard::Hub(state));
+    }
+    let is_empty = state.members.is_empty();
+    drop(state);
+    if is_empty {
+        hub.put_by();
+    }
+    Ok(())
+}
+
+/// Puts half-channels that belong nowhere any more into a hub.
+///
+/// # Safety
+/// The caller has leave to touch them.
+pub(super) unsafe fn found(members: &[NonNull<Channel>]) {
+    let hub = Hub::take();
+    let mut state = hub.lock();
+    for &member in members {
+        adopt(hub, &mut state, member);
+    }
+}
+
+/// Makes offers of the light waits at a half-channel and its peers. The caller has leave.
+fn inflate_around(channel: &Channel) {
+    // SAFETY: as the caller promises; peers are alive.
+    unsafe {
+        light::inflate_at(channel);
+        if channel.direction == Direction::In && channel.sole.get().is_null() {
+            // Of many senders few wait, and they are listed.
+            let ready = |index| channel.inner.with(|inner| inner.ready.get(index).copied());
+            if channel.inner.is_made() {
+                let heavy = channel.inner.with(|inner| inner.heavy);
+                for out in (heavy..).map_while(ready) {
+                    light::inflate_at(out.as_ref());
+                }
+                channel
+                    .inner
+                    .with_mut(|inner| inner.heavy = inner.ready.len());
+            }
+            return;
+        }
+        for index in 0..channel.peer_count() {
+            light::inflate_at(channel.peer(index).as_ref());
+        }
+    }
+}
+
+/// A shared group whose half-channels all belong to one worker is that worker's again; two that are
+/// connected to each other alone are linked. If neither can be, the leave comes back. It may be
+/// asked by that worker's thread only.
+///
+/// # Safety
+/// `guard` is of the half-channel's group, and the caller runs a component of its home.
+pub(crate) unsafe fn settle_grade(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    // SAFETY: as the caller promises.
+    unsafe { localize(channel, guard).or_else(|guard| link(channel, guard)) }
+}
+
+/// How large a group is looked through for whether it is one worker's.
+const SMALL_GROUP: usize = 16;
+
+/// Makes a shared group local to its only worker, if that is the calling thread's.
+///
+/// # Safety
+/// `guard` is of the half-channel's group.
+unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+        unreachable!("only what is shared is made local");
+    };
+    // SAFETY: members are alive, and the hub is locked.
+    let all_at = |worker: &Worker, state: &HubState| unsafe {
+        let is_at = |member: &NonNull<Channel>| {
+            let inner_allows = member.as_ref().inner.with(|inner| inner.watch.is_none());
+            ptr::eq(member.as_ref().home(), worker)
+                && inner_allows
+                && !member.as_ref().is_of_one_that_comes()
+        };
+        // One alone is about to be connected, by somebody who would have to ask for leave.
+        (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)
+    };
+    let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
+    let Some(worker) = worker else {
+        return Err(Guard::Hub(state));
+    };
+    let hold = worker.hold();
+    for member in state.members.drain(..) {
+        // SAFETY: as above.
+        move_to(unsafe { member.as_ref() }, worker.mark());
+    }
+    drop(hold);
+    drop(state);
+    hub.put_by();
+    Ok(())
+}
+
+/// Makes a half-channel shared, whatever it was, until it is reconsidered.
+pub(crate) fn make_shared(channel: &Channel) {
+    loop {
+        match current(channel) {
+            // Whoever is about to link it or to make it local, by what it was before, is done once
+            // the lock is ours; then it is somewhere else.
+            Place::Hub(hub) => {
+                let _state = hub.lock();
+                if is_in(channel, hub.address()) {
+                    channel.misses.set(0);
+                    return;
+                }
+            }
+            Place::Line(line) => link::unlink(channel, line),
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    share(channel, worker, hold);
+                }
+            }
+        }
+    }
+}
+
+/// Makes a worker's group shared.
+fn share(channel: &Channel, worker: &'static Worker, hold: Hold) {
+    let hub = Hub::take();
+    let mut state = hub.lock();
+    let mut next = 0;
+    // SAFETY: held; peers are alive.
+    unsafe { light::inflate_at(channel) };
+    adopt(hub, &mut state, NonNull::from(channel));
+    while let Some(&member) = state.members.get(next) {
+        next += 1;
+        // SAFETY: as above.
+        let peers = unsafe { member.as_ref().peers() };
+        for peer in peers {
+            // SAFETY: as above.
+            let other = unsafe { peer.as_ref() };
+            if is_in(other, worker.mark()) {
+                // SAFETY: as above.
+                unsafe { light::inflate_at(other) };
+                adopt(hub, &mut state, peer);
+            }
+        }
+    }
+    drop(state);
+    drop(hold);
+}
+
+/// The locked hub, or hubs, of two half-channels, or their worker's leave.
+pub(crate) enum PairGuard {
+    One(HubGuard),
+    Two {
+        a: (&'static Hub, HubGuard),
+        b: (&'static Hub, HubGuard),
+    },
+    Worker(Hold),
+}
+
+/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then.
+/// Light waits are offers afterwards, if there are any at both.
+pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
+    loop {
+        let (of_a, of_b) = match (current(a), current(b)) {
+            (Place::Hub(of_a), Place::Hub(of_b)) => (of_a, of_b),
+            (Place::Worker(of_a), Place::Worker(of_b)) if ptr::eq(of_a, of_b) => {
+                let hold = of_a.hold();
+                if is_in(a, of_a.mark()) && is_in(b, of_a.mark()) {
+                    if a.slot.get() != 0 && b.slot.get() != 0 {
+                        // SAFETY: held.
+                        unsafe {
+                            light::inflate_at(a);
+                            light::inflate_at(b);
+                        }
+                    }
+                    return PairGuard::Worker(hold);
+                }
+                continue;
+            }
+            (of_a, of_b) => {
+                for (channel, place) in [(a, of_a), (b, of_b)] {
+                    match place {
+                        Place::Hub(_) => {}
+                        Place::Line(line) => link::unlink(channel, line),
+                        Place::Worker(worker) => {
+                            let hold = worker.hold();
+                            if is_in(channel, worker.mark()) {
+                                share(channel, worker, hold);
+                            }
+                        }
+                    }
+                }
+                continue;
+            }
+        };
+        // The second is waited for only while the first is known to be right. A hub that was put by
+        // may be taken by somebody who has a worker's leave, and who waits for its lock then.
+        let pair = if ptr::eq(of_a, of_b) {
+            PairGuard::One(of_a.lock())
+        } else if of_a.number < of_b.number {
+            let guard = of_a.lock();
+            if !is_in(a, of_a.address()) {
+                continue;
+            }
+            PairGuard::Two {
+                a: (of_a, guard),
+                b: (of_b, of_b.lock()),
+            }
+        } else {
+            let guard = of_b.lock();
+            if !is_in(b, of_b.address()) {
+                continue;
+            }
+            PairGuard::Two {
+                a: (of_a, of_a.lock()),
+                b: (of_b, guard),
+            }
+        };
+        if is_in(a, of_a.address()) && is_in(b, of_b.address()) {
+            return pair;
+        }
+    }
+}
+
+/// Makes one hub of two. The smaller one's members move; it is put by.
+pub(crate) fn merge(pair: PairGuard) -> Guard {
+    let (a, b) = match pair {
+        PairGuard::One(guard) => return Guard::Hub(guard),
+        PairGuard::Worker(hold) => return Guard::Worker(hold),
+        PairGuard::Two { a, b } => (a, b),
+    };
+    let (mut large, mut small) = if a.1.members.len() >= b.1.members.len() {
+        (a, b)
+    } else {
+        (b, a)
+    };
+    for member in small.1.members.drain(..) {
+        adopt(large.0, &mut large.1, member);
+    }
+    drop(small.1);
+    small.0.put_by();
+    Guard::Hub(large.1)
+}
+
+fn adopt(hub: &'static Hub, state: &mut HubState, member: NonNull<Channel>) {
+    // SAFETY: members are alive, and both hubs are locked.
+    let channel = unsafe { member.as_ref() };
+    // SAFETY: as above.
+    unsafe {
+        channel
+            .inner
+            .with_mut(|inner| inner.place = state.members.len())
+    };
+    state.members.push(member);
+    move_to(channel, hub.address());
+}
+
+/// The last thing done to a half-channel with the leave that it had before.
+pub(super) fn move_to(channel: &Channel, place: usize) {
+    channel.place.store(place, Ordering::Release);
+}
+
+/// Takes away all peers of a half-channel. A shared one gets a hub of its own.
+pub(crate) fn set_apart(channel: &Channel) {
+    loop {
+        match current(channel) {
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    drop_peers(channel);
+                    drop(hold);
+                    return;
+                }
+            }
+            Place::Line(line) => link::unlink(channel, line),
+            Place::Hub(_) => return set_apart_from_hub(channel),
+        }
+    }
+}
+
+fn set_apart_from_hub(channel: &Channel) {
+    // Before the lock below: no hub is locked while another is held, `connect` aside.
+    let fresh = Hub::take();
+    fresh.lock().members.push(NonNull::from(channel));
+    let guard = lock_of(channel);
+    drop_peers(channel);
+    let moves = match guard {
+        Guard::Hub(mut state) if state.members.len() > 1 => {
+            leave(&mut state, channel);
+            // SAFETY: locked.
+            unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
+            move_to(channel, fresh.address());
+            true
+        }
+        // Alone already, or local again since it was looked at. Its leave ends here, before the
+        // other hub is locked.
+        other => {
+            drop(other);
+            false
+        }
+    };
+    if !moves {
+        fresh.lock().members.clear();
+        fresh.put_by();
+    }
+}
+
+/// Takes a half-channel that nobody refers to away from its peers and its hub.
+pub(crate) fn leave_for_good(channel: &Channel) {
+    loop {
+        match current(channel) {
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    drop_peers(channel);
+                    drop(hold);
+                    return;
+                }
+            }
+            Place::Line(line) => link::unlink(channel, line),
+            Place::Hub(hub) => {
+                let mut state = hub.lock();
+                if is_in(channel, hub.address()) {
+                    drop_peers(channel);
+                    leave(&mut state, channel);
+                    let is_empty = state.members.is_empty();
+                    drop(state);
+                    if is_empty {
+                        hub.put_by();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Takes the half-channel and its peers out of each other's lists. The caller has leave.
+fn drop_peers(channel: &Channel) {
+    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which
+    // needs the same leave.
+    unsafe {
+        for peer in channel.take_peers().as_slice() {
+            if peer.as_ref().remove_peer(channel) {
+                peer.as_ref().inner.with(|inner| {
+                    if let Some(watch) = &inner.watch {
+                        watch();
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Takes a half-channel out of its locked hub's members.
+pub(super) fn leave(state: &mut HubState, channel: &Channel) {
+    // SAFETY: locked.
+    let place = unsafe { channel.inner.with(|inner| inner.place) };
+    state.members.swap_remove(place);
+    if let Some(moved) = state.members.get(place) {
+        // SAFETY: a member, alive; locked.
+        unsafe { moved.as_ref().inner.with_mut(|inner| inner.place = place) };
+    }
+}

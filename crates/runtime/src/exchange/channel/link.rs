@@ -1,0 +1,579 @@
+//! Links: a cache line between two half-channels that are connected to each other alone, one with
+//! each of two workers.
+//!
+//! The line has a word that says who waits and what was handed over, and the values. Either side
+//! changes the word by exchange, in a section of its own worker ([`Linked`]); nobody locks. A value
+//! for a receiver that waits is *given*, and its sender goes on. Otherwise the sender waits with
+//! its value in the line, *full*, until the receiver has *taken* it.
+//!
+//! ```text
+//!   sender                                  receiver
+//!   WAITS?  value in `given`,               FULL?  value out of `full`,
+//!           WAITS → GIVEN, goes on                 FULL → TAKEN, goes on
+//!   else    value in `full`, FULL, blocked  else   WAITS, blocked
+//!   polls for TAKEN                         polls for GIVEN
+//! ```
+//!
+//! A sign stays in the word after its side has seen it: to clear it at once would fetch the line
+//! for writing, only to have it fetched back. The side's next wait clears it. Whether a side waits
+//! is known by its half-channel's slot, which is its own worker's.
+//!
+//! A blocked side stands in its worker's *watch list*, which the worker looks through now and then,
+//! and all the time while it has nothing else to do. Before the worker sleeps, and where the list
+//! is full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to
+//! its worker. So nothing is asked on the way of a message but the word.
+//!
+//! Everything else (a stop, a disconnect, a select, a third party) first *unlinks*: with both
+//! workers' leave, what waits becomes offers, what was handed over is delivered, and the two
+//! half-channels get a hub. Until their runtime is gone lines are not freed, only used again, so
+//! that a stale one can be looked at: see [`unlink`].
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU8;
+
+use super::{Channel, Direction, hub, light, transfer};
+use crate::abi::{Component, Site, Step, Value};
+use crate::exchange::carrier::{self, Linked, Worker};
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
+use crate::ground::sync::{AtomicUsize, Mutex, Ordering, Watched, boxed, lock, spin_loop};
+use crate::hooks::{Canary, sings};
+use crate::seats::waiting;
+
+/// The receiver is blocked.
+const WAITS: usize = 1;
+/// `given` holds a value for it.
+const GIVEN: usize = 2;
+/// The sender is blocked, and `full` holds its value.
+const FULL: usize = 4;
+/// The receiver has it.
+const TAKEN: usize = 8;
+/// The receiver's worker does not watch.
+const TELL_RECEIVER: usize = 16;
+/// Nor does the sender's.
+const TELL_SENDER: usize = 32;
+
+/// In the slot of an end: its component waits.
+const OCCUPIED: usize = light::HEAVY;
+
+/// A link's line.
+#[repr(C, align(128))]
+pub(crate) struct Line {
+    word: AtomicUsize,
+    given: Watched<Value>,
+    full: Watched<Value>,
+    /// How the value in `full` is sent: a number of `light`.
+    manner: Watched<u8>,
+    sender: Watched<*mut Component>,
+    receiver: Watched<*mut Component>,
+    ends: Ends,
+}
+
+/// What does not change while the link is.
+#[repr(align(128))]
+struct Ends {
+    out: Watched<*const Channel>,
+    into: Watched<*const Channel>,
+    /// Their workers: where a stale line is looked at, these are atomic.
+    out_worker: AtomicUsize,
+    into_worker: AtomicUsize,
+}
+
+// SAFETY: the values and components are written by the side whose turn the word says it is, the
+// ends with both workers' leave.
+unsafe impl Sync for Line {}
+// SAFETY: as above.
+unsafe impl Send for Line {}
+
+/// A runtime's lines: how many were made, and those that link nothing.
+#[derive(Default)]
+struct Lines {
+    made: usize,
+    spare: Vec<&'static Line>,
+}
+
+#[cfg(not(loom))]
+impl Drop for Lines {
+    fn drop(&mut self) {
+        for line in self.spare.drain(..) {
+            // SAFETY: from `Line::new`. The runtime ends, and with it all that could have come to
+            // look at it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(line).cast_mut()) });
+        }
+    }
+}
+
+#[cfg(not(loom))]
+static LINES: Part<Mutex<Lines>> = Part::new(Mutex::default);
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref LINES: Mutex<Lines> = Mutex::new(Lines::default());
+}
+
+/// How many links there are.
+#[cfg(not(loom))]
+pub(crate) fn in_use() -> usize {
+    let lines = lock(&LINES);
+    lines.made - lines.spare.len()
+}
+
+/// In a half-channel's place, a line's mark is two more than its address.
+const MARK: usize = 2;
+
+impl Line {
+    fn new() -> &'static Line {
+        {
+            let mut lines = lock(&LINES);
+            if let Some(line) = lines.spare.pop() {
+                return line;
+            }
+            lines.made += 1;
+        }
+        Box::leak(boxed(Line {
+            word: AtomicUsize::new(0),
+            given: Watched::new(Value::NOTHING),
+            full: Watched::new(Value::NOTHING),
+            manner: Watched::new(0),
+            sender: Watched::new(ptr::null_mut()),
+            receiver: Watched::new(ptr::null_mut()),
+            ends: Ends {
+                out: Watched::new(ptr::null()),
+                into: Watched::new(ptr::null()),
+                out_worker: AtomicUsize::new(0),
+                into_worker: AtomicUsize::new(0),
+            },
+        }))
+    }
+
+    /// Asks for the line at once as one that will be written: read first, it would travel twice.
+    fn fetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch has no effect but in caches.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(
+                ptr::from_ref(self).cast(),
+            );
+        }
+    }
+
+    pub(crate) fn mark(&'static self) -> usize {
+        ptr::from_ref(self).expose_provenance() | MARK
+    }
+
+    fn workers(&self) -> (Option<&'static Worker>, Option<&'static Worker>) {
+        (
+            carrier::of_mark(self.ends.out_worker.load(Ordering::Relaxed)),
+            carrier::of_mark(self.ends.into_worker.load(Ordering::Relaxed)),
+        )
+    }
+}
+
+/// The line whose mark this is.
+pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
+    // SAFETY: lines live as long as their runtime, and only their marks have this bit alone.
+    (place & 3 == MARK).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
+}
+
+// ---- making and ending ------------------------------------------------------------------------
+
+/// Can these two be linked? Each is the other's only peer, with another worker, and nothing pends.
+///
+/// # Safety
+/// The caller has locked their hub.
+unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
+    let (mine, theirs) = (channel.home(), peer.home());
+    // SAFETY: as the caller promises.
+    let are_quiet = unsafe {
+        [channel, peer]
+            .iter()
+            .all(|end| end.slot.get() == 0 && end.inner.with(|inner| inner.watch.is_none()))
+    };
+    let stay = !channel.is_of_one_that_comes() && !peer.is_of_one_that_comes();
+    !mine.is_null()
+        && !theirs.is_null()
+        && mine != theirs
+        && ptr::eq(peer.sole.get(), channel)
+        && are_quiet
+        && stay
+}
+
+/// Links a half-channel with its only peer, if that can be. The hub's guard must be dropped next.
+///
+/// # Safety
+/// The caller has locked the half-channel's hub.
+pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> bool {
+    // SAFETY: as the caller promises; peers are alive.
+    unsafe {
+        let Some(peer) = channel.sole.get().as_ref() else {
+            return false;
+        };
+        if !are_fit(channel, peer) {
+            return false;
+        }
+        let (out, into) = match channel.direction {
+            Direction::Out => (channel, peer),
+            Direction::In => (peer, channel),
+        };
+        let marks = (
+            carrier::mark_of(out.home()).unwrap_or(0),
+            carrier::mark_of(into.home()).unwrap_or(0),
+        );
+        let line = Line::new();
+        line.word.store(0, Ordering::Relaxed);
+        line.ends.out.set(out);
+        line.ends.into.set(into);
+        line.ends.out_worker.store(marks.0, Ordering::Relaxed);
+        line.ends.into_worker.store(marks.1, Ordering::Relaxed);
+        for end in [out, into] {
+            hub::leave(guard, end);
+        }
+        // Not both at once: see `unlink`.
+        hub::move_to(out, line.mark());
+        hub::move_to(into, line.mark());
+        true
+    }
+}
+
+/// Makes a half-channel that is linked by this line shared, unless it is linked no more.
+pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
+    let (Some(a), Some(b)) = line.workers() else {
+        // Somebody has just ended it; the caller looks again.
+        spin_loop();
+        return;
+    };
+    // Half of this may be of another link, which the line has come to serve between the two looks.
+    // Nobody gets the leave of one worker twice.
+    if ptr::eq(a, b) {
+        return;
+    }
+    let _holds = carrier::hold_both(a, b);
+    let is_current = channel.is_at(line.mark())
+        && matches!(line.workers(), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
+    if !is_current {
+        // The line has come to serve others meanwhile; the caller looks again.
+        return;
+    }
+    // SAFETY: it serves this half-channel, so its ends stay as long as both workers' leave is ours.
+    let (out, into) = unsafe { (&*line.ends.out.get(), &*line.ends.into.get()) };
+    if !out.is_at(line.mark()) || !into.is_at(line.mark()) {
+        // Whoever links them has moved one, and is about to move the other.
+        spin_loop();
+        return;
+    }
+    // SAFETY: both workers' leave is ours, so nobody else touches the line, its half-channels, or
+    // the components that wait here.
+    unsafe {
+        let word = line.word.swap(0, Ordering::Acquire);
+        #[cfg(loom)]
+        let word = crate::ground::planted_faults::faults::forget_given(word, GIVEN);
+        // Who waits says so in its slot. That the word says it too is doubted only where a model
+        // plants a fault.
+        if into.slot.replace(0) != 0 && word & (GIVEN | WAITS) != 0 {
+            let receiver = line.receiver.get();
+            a_or_b(receiver, a, b).forget(line, false);
+            if word & GIVEN != 0 {
+                (*receiver).received = line.given.get();
+                (*receiver).arm = 0;
+                delivered(receiver);
+                if word & TELL_RECEIVER == 0 {
+                    carrier::post(receiver);
+                }
+            } else {
+                (*receiver).waiting = waiting::RECEIVES;
+                light::inflate(receiver);
+            }
+        }
+        if out.slot.replace(0) != 0 && word & (TAKEN | FULL) != 0 {
+            let sender = line.sender.get();
+            a_or_b(sender, a, b).forget(line, true);
+            if word & TAKEN != 0 {
+                delivered(sender);
+                if word & TELL_SENDER == 0 {
+                    carrier::post(sender);
+                }
+            } else {
+                (*sender).received = line.full.get();
+                (*sender).waiting = line.manner.get();
+                light::inflate(sender);
+            }
+        }
+        hub::found(&[NonNull::from(out), NonNull::from(into)]);
+    }
+    line.ends.out_worker.store(0, Ordering::Relaxed);
+    line.ends.into_worker.store(0, Ordering::Relaxed);
+    lock(&LINES).spare.push(line);
+}
+
+/// What a component waits for, looked at by its worker before it is resumed.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
+    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may
+    // be told by who ends that link that it is served already. SAFETY: as the caller promises;
+    // others change it by atomic stores or before it is posted.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
+}
+
+/// A component has got what it waited for at a link, before it was resumed for it.
+///
+/// # Safety
+/// The component is the caller's to touch.
+unsafe fn delivered(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }
+        .store(waiting::NOTHING, Ordering::Release);
+}
+
+fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> &'static Worker {
+    // SAFETY: the component is alive, and both its possible homes are held.
+    if ptr::eq(unsafe { (*component).home.cast::<Worker>() }, a) {
+        a
+    } else {
+        b
+    }
+}
+
+// ---- sending and receiving --------------------------------------------------------------------
+
+/// Parks the running component at its end of a link.
+///
+/// # Safety
+/// It runs the calling code, which returns Blocked to its carrier.
+unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) {
+    // SAFETY: the component's own fields.
+    unsafe {
+        channel.slot.set(OCCUPIED);
+        (*component).waits_at = channel.opaque().cast_mut();
+        (*component).waits_in = site;
+        (*component).waiting = waiting::LINKED;
+        (*component).outcome = Step::Done as u8;
+        carrier::parks(component);
+    }
+}
+
+/// Changes the word as `next` says, which may see it again, changed.
+fn change(line: &Line, next: impl Fn(usize) -> Option<usize>) -> Result<usize, usize> {
+    // Acquire and Release: with the word go the values, both ways.
+    line.word
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
+}
+
+/// Does the other side's worker not watch, by what the word was before it was changed?
+fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
+    #[cfg(loom)]
+    if crate::ground::planted_faults::faults::tells_nobody() {
+        return false;
+    }
+    before.is_ok_and(|word| word & tell != 0)
+}
+
+/// Sends over a link. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::send`.
+pub(super) unsafe fn send(
+    component: *mut Component,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: linked, so this end is the caller's; the rest as the caller promises.
+    unsafe {
+        let (linked, line) = Linked::new(component, channel)?;
+        if channel.slot.get() != 0 {
+            return None;
+        }
+        line.fetch();
+        loop {
+            let seen = line.word.load(Ordering::Acquire);
+            if seen & WAITS != 0 {
+                // Only this side ends a wait, so the receiver stays parked.
+                let receiver = line.receiver.get();
+                let payload = &*channel.payload();
+                line.given
+                    .set(transfer::pass(component, receiver, payload, value, moves));
+                let before = change(line, |word| Some(word & !WAITS | GIVEN));
+                drop(linked);
+                let forgets = sings(Canary::LostWakeUp);
+                if is_to_tell(before, TELL_RECEIVER) && !forgets {
+                    carrier::post(receiver);
+                }
+                return Some(Step::Done);
+            }
+            line.full.set(value);
+            line.manner.set(light::manner(&*channel.payload(), moves));
+            line.sender.set(component);
+            let tell = if linked.watch(line, true) {
+                0
+            } else {
+                TELL_SENDER
+            };
+            let next = |word: usize| {
+                let kept = word & !(TAKEN | TELL_SENDER);
+                (word & WAITS == 0).then_some(kept | FULL | tell)
+            };
+            if change(line, next).is_ok() {
+                park(component, channel, site);
+                return Some(Step::Blocked);
+            }
+            linked.forget(line, true);
+        }
+    }
+}
+
+/// Receives over a link. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::receive`.
+pub(super) unsafe fn receive(
+    component: *mut Component,
+    channel: &Channel,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as in `send`.
+    unsafe {
+        let (linked, line) = Linked::new(component, channel)?;
+        if channel.slot.get() != 0 {
+            return None;
+        }
+        line.fetch();
+        loop {
+            let seen = line.word.load(Ordering::Acquire);
+            if seen & FULL != 0 {
+                // Only this side ends the sender's wait, so it stays parked.
+                let sender = line.sender.get();
+                let moves = line.manner.get() == waiting::SENDS_MOVING;
+                let payload = &*channel.payload();
+                (*component).received =
+                    transfer::pass(sender, component, payload, line.full.get(), moves);
+                (*component).arm = 0;
+                if seen & TELL_SENDER != 0 && sings(Canary::DoubleDelivery) {
+                    return Some(Step::Done);
+                }
+                let before = change(line, |word| Some(word & !FULL | TAKEN));
+                drop(linked);
+                if is_to_tell(before, TELL_SENDER) {
+                    carrier::post(sender);
+                }
+                return Some(Step::Done);
+            }
+            line.receiver.set(component);
+            let tell = if linked.watch(line, false) {
+                0
+            } else {
+                TELL_RECEIVER
+            };
+            let next = |word: usize| {
+                let kept = word & !(GIVEN | TELL_RECEIVER);
+                (word & FULL == 0).then_some(kept | WAITS | tell)
+            };
+            if change(line, next).is_ok() {
+                park(component, channel, site);
+                return Some(Step::Blocked);
+            }
+            linked.forget(line, false);
+        }
+    }
+}
+
+// ---- watching ---------------------------------------------------------------------------------
+
+/// An end of a link whose component is blocked.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    line: &'static Line,
+    is_sender: bool,
+}
+
+impl Watch {
+    pub(crate) fn new(line: &'static Line, is_sender: bool) -> Watch {
+        Watch { line, is_sender }
+    }
+
+    pub(crate) fn is_of(&self, line: &'static Line, is_sender: bool) -> bool {
+        ptr::eq(self.line, line) && self.is_sender == is_sender
+    }
+
+    fn sign(&self) -> usize {
+        if self.is_sender { TAKEN } else { GIVEN }
+    }
+
+    /// Is the wait over? A look that changes nothing.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.word.load(Ordering::Acquire) & self.sign() != 0
+    }
+
+    /// The component, if its wait is over.
+    ///
+    /// # Safety
+    /// The caller has its worker's leave.
+    pub(crate) unsafe fn look(&self) -> Option<*mut Component> {
+        // SAFETY: as the caller promises.
+        self.is_over().then(|| unsafe { self.deliver() })
+    }
+
+    /// Has the other side tell from now on; the component, if its wait is over already.
+    ///
+    /// # Safety
+    /// As for `look`.
+    pub(crate) unsafe fn have_told(&self) -> Option<*mut Component> {
+        let tell = if self.is_sender {
+            TELL_SENDER
+        } else {
+            TELL_RECEIVER
+        };
+        let word = self.line.word.fetch_or(tell, Ordering::AcqRel);
+        // SAFETY: as the caller promises.
+        (word & self.sign() != 0).then(|| unsafe { self.deliver() })
+    }
+
+    /// # Safety
+    /// As for `look`; the wait is over.
+    unsafe fn deliver(&self) -> *mut Component {
+        // SAFETY: as the caller promises, the component is parked and the caller's.
+        unsafe {
+            let line = self.line;
+            let component = if self.is_sender {
+                line.sender.get()
+            } else {
+                let receiver = line.receiver.get();
+                (*receiver).received = line.given.get();
+                (*receiver).arm = 0;
+                receiver
+            };
+            (*component).waiting = waiting::NOTHING;
+            (*(*component).waits_at.cast::<Channel>()).slot.set(0);
+            component
+        }
+    }
+}
+
+/// Is the wait of a component over that is blocked at a link? For the simulator's looks, while
+/// nothing else runs.
+pub(crate) fn is_over(channel: &Channel) -> bool {
+    of_mark(channel.where_it_is())
+        .is_some_and(|line| Watch::new(line, channel.direction == Direction::Out).is_over())
+}
+
+/// Before a component is resumed that somebody posted: takes what its link has for it.
+///
+/// # Safety
+/// The component is ready, and the caller runs its worker.
+pub(crate) unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe {
+        let home: &'static Worker = &*(*component).home.cast::<Worker>();
+        let _hold = home.hold();
+        if (*component).waiting != waiting::LINKED {
+            // Unlinked meanwhile, and so delivered.
+            return;
+        }
+        let channel = &*(*component).waits_at.cast::<Channel>();
+        let Some(line) = of_mark(channel.where_it_is()) else {
+            unreachable!("who waits at a link is delivered as it ends");
+        };
+        Watch::new(line, channel.direction == Direction::Out).deliver();
+    }
+}

@@ -1,0 +1,38 @@
+//! The queue of those who wait at a half-channel by an offer.
+
+use std::ptr;
+
+use super::{Channel, Waiter, hub};
+use crate::abi::Site;
+use crate::seats::seat::{Registration, Seat};
+
+/// Queues at a half-channel. The half-channel is kept while the operation is pending.
+///
+/// # Safety
+/// The channel's hub is locked and `seat` is the caller's.
+pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site, waiter: Waiter) {
+    channel.retain_for_wait();
+    // SAFETY: as the caller promises.
+    unsafe {
+        seat.offer.with_mut(|offer| {
+            offer.registered.push(Registration {
+                channel: channel.opaque(),
+                site,
+                arm: waiter.arm,
+            })
+        });
+        channel.change_queue(|inner| inner.queue.push_back(waiter));
+    }
+}
+
+/// Takes all entries of a component out of a queue.
+///
+/// # Safety
+/// The caller has a counted reference to the channel and no lock.
+pub(super) unsafe fn leave_queue(channel: &Channel, seat: &Seat) {
+    let _guard = hub::lock_of(channel);
+    // SAFETY: locked.
+    unsafe {
+        channel.change_queue(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
+    }
+}

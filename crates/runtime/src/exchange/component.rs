@@ -1,0 +1,500 @@
+//! A component's life: made, started, stopped, ended, freed.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::carrier::waits::request_stop;
+use crate::abi::{self, Component, ComponentType, STOPPED, Step};
+use crate::exchange::channel::{self, Channel, Origin};
+use crate::exchange::{carrier, values::heap};
+use crate::ground::choices::Choices;
+use crate::ground::runtime;
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{exits, options};
+use crate::hooks::{self, By, Choice, simulation};
+use crate::recording;
+use crate::seats::registry;
+use crate::seats::seat::{Seat, seat_of};
+
+/// Bits of `attention`.
+const STOP_REQUESTED: u8 = 1;
+const PORT_REPLACED: u8 = 2;
+/// For as long as a server comes to its callers: so that it takes no way on which it would wait
+/// lightly.
+pub(crate) const COMES_TO_CALLERS: u8 = 4;
+
+/// Held while a port is looked up or replaced from outside the component. Both are rare, and of the
+/// process: whoever may connect anything may replace a port.
+static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
+
+/// Half-channels that somebody replaced in another component's ports. Their owners may be using
+/// them, borrowed, until the end of their pass.
+struct Replaced(Vec<(*mut Component, *mut Channel)>);
+// SAFETY: each channel is a counted reference, and components are only compared.
+unsafe impl Send for Replaced {}
+
+/// Makes a component with its half-channels, not yet running, counted once.
+///
+/// # Safety
+/// `of` is a valid component type; `creator` runs the calling code or is null.
+pub(crate) unsafe fn make(
+    creator: *mut Component,
+    of: *const ComponentType,
+    core: i32,
+) -> *mut Component {
+    // SAFETY: a valid type tells its size and its ports; a zeroed component is a valid one.
+    unsafe {
+        carrier::rejoin(creator);
+        let ports = abi::ports(of);
+        let plan = Plan::of(&*of);
+        let block = heap::common_zeroed(creator, plan.total).cast::<u8>();
+        // Its parts find each other by their addresses.
+        let _ = block.expose_provenance();
+        let component = block.add(plan.component()).cast::<Component>();
+        let identity = registry::identify(of);
+        let choices = match (options::get().seed, creator.is_null()) {
+            (None, _) => Choices::default(),
+            (seed, true) => Choices::root(seed),
+            (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
+        };
+        let choice = if simulation::is_on() {
+            simulation::place(core, of, &identity)
+        } else {
+            (hooks::get().choose)(core, of, &identity)
+        };
+        let core = choice.map(|choice| choice.core);
+        let seat = block.add(plan.seat).cast::<Seat>();
+        (*component).r#type = of;
+        (*component).home = carrier::place(core).cast();
+        seat.write(Seat::new(identity, choices, ports.len() as u16));
+        match choice {
+            Some(Choice { by: By::Name, .. }) => carrier::keep_named(&*seat),
+            Some(Choice { by: By::Policy, .. }) => carrier::keep_placed(&*seat),
+            Some(Choice { by: By::Plan, .. }) => carrier::keep_planned(&*seat),
+            None => {}
+        }
+        if (*component).home.is_null() {
+            let number = core.and_then(|core| u16::try_from(core + 1).ok());
+            (*component).destination = number.unwrap_or(0);
+            // It stands in no queue.
+            (*component).next = ptr::from_ref(runtime::current()).cast_mut().cast();
+        }
+        match options::get().passes {
+            passes if simulation::is_on() => {
+                let passes = passes.filter(|_| !identity.service);
+                simulation::made(component, passes.unwrap_or(u64::MAX));
+            }
+            Some(passes) if !identity.service => allow_passes(component, passes),
+            _ => (*component).passes_left = UNCOUNTED,
+        }
+        // Its memory keeps the runtime; `let_go` gives it back.
+        let _ = Arc::into_raw(runtime::handle());
+        for (index, port) in ports.iter().enumerate() {
+            let channel = block.cast::<Channel>().add(index);
+            let direction = channel::direction_of(port.direction);
+            let origin = Origin::Port {
+                before_seat: (ports.len() - index) as u16,
+            };
+            Channel::make_at(channel, direction, origin, carrier::home_of(component));
+            port_place(component, port.offset).write(channel);
+        }
+        if recording::is_on() {
+            recording::made(creator, component);
+        }
+        component
+    }
+}
+
+/// Where the parts of a component lie in its block of memory:
+///
+/// ```text
+/// 0            48               48·n      48·n + 64
+/// half-channel half-channel ... seat      component: header, fields
+/// ```
+///
+/// So each finds the others without pointers: a half-channel knows how many places the seat is
+/// away.
+struct Plan {
+    seat: usize,
+    total: usize,
+}
+
+/// The most half-channels that a component has: with its references together they are counted in 16
+/// bits.
+const PORTS_MAX: u32 = u16::MAX as u32 - 1;
+
+impl Plan {
+    fn of(of: &ComponentType) -> Plan {
+        if of.port_count > PORTS_MAX {
+            exits::unfit(&format!(
+                "a component cannot have {} half-channels in its interface, {PORTS_MAX} are the most; \
+                 split it into several components",
+                of.port_count
+            ));
+        }
+        let seat = of.port_count as usize * size_of::<Channel>();
+        Plan {
+            seat,
+            total: seat + size_of::<Seat>() + of.size,
+        }
+    }
+
+    fn component(&self) -> usize {
+        self.seat + size_of::<Seat>()
+    }
+}
+
+/// As many passes as there can be at once, of a component whose passes nobody counts.
+const UNCOUNTED: u32 = u32::MAX;
+
+/// Lets a component run so many passes, from 1 up.
+///
+/// # Safety
+/// The component is the caller's.
+unsafe fn allow_passes(component: *mut Component, passes: u64) {
+    let now = u32::try_from(passes).unwrap_or(u32::MAX);
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*component).passes_left = now;
+        let behind = passes - u64::from(now);
+        let more = &seat_of(component).more;
+        if behind > 0 || more.is_made() {
+            more.with_mut(|more| more.passes_behind = behind);
+        }
+    }
+}
+
+/// The passes that were allowed are over: are there more?
+///
+/// # Safety
+/// The component runs the calling code.
+unsafe fn goes_on(component: *mut Component) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let seat = seat_of(component);
+        if options::get().passes.is_none() || seat.identity().service {
+            (*component).passes_left = UNCOUNTED;
+            return true;
+        }
+        let behind = seat.more.with(|more| more.passes_behind);
+        if behind > 0 {
+            allow_passes(component, behind);
+        }
+        behind > 0
+    }
+}
+
+/// Where a port's half-channel stands in the struct.
+///
+/// # Safety
+/// `offset` is that of a port.
+unsafe fn port_place(component: *mut Component, offset: usize) -> *mut *mut Channel {
+    // SAFETY: as the caller promises.
+    unsafe { component.byte_add(offset).cast() }
+}
+
+/// Lets it run.
+///
+/// # Safety
+/// The component was just made, and its arguments are in place.
+pub(crate) unsafe fn start(component: *mut Component) {
+    // SAFETY: alive, by the caller's reference.
+    let seat = unsafe { seat_of(component) };
+    // The running component's own; `end` gives it back.
+    seat.retain();
+    registry::enroll(seat);
+    if exits::is_ending() || runtime::current().is_stopping() {
+        // A component born while all are being stopped.
+        stop(seat);
+    }
+    // SAFETY: the run's reference was added above.
+    unsafe { carrier::launch(component) };
+}
+
+/// Asks a component to stop, wherever it is.
+pub(crate) fn stop(seat: &Seat) {
+    attend(seat, STOP_REQUESTED);
+    request_stop(seat);
+}
+
+/// Makes the component look at the end of its pass.
+fn attend(seat: &Seat, what: u8) {
+    // SAFETY: the component is alive, and the field atomic.
+    unsafe {
+        (*seat.component())
+            .attention
+            .fetch_or(what, Ordering::Relaxed)
+    };
+}
+
+/// Ends a component's life: its state is released, its ports are disconnected.
+///
+/// # Safety
+/// The component ended with `step`, not Blocked; its carrier calls and touches it no more.
+pub(crate) unsafe fn end(component: *mut Component, step: Step) {
+    // SAFETY: the running component's reference is released last.
+    unsafe {
+        let seat = seat_of(component);
+        if step == Step::Raised && (*component).raised != STOPPED {
+            (hooks::get().failed)(seat);
+        }
+        if recording::is_on() {
+            recording::look_at_heap(seat.id, || heap::used(component));
+        }
+        let of = (*component).r#type;
+        if let Some(destroy) = (*of).destroy {
+            destroy(component);
+        }
+        for port in abi::ports(of) {
+            let channel = &*port_place(component, port.offset).read();
+            // A half-channel that was assigned to the port belongs to somebody else.
+            if channel.is_of(seat) {
+                channel::disconnect(channel);
+            }
+        }
+        drop_replaced(component);
+        heap::leave(component);
+        (hooks::get().ended)(seat.id);
+        let was_last = registry::retire(seat);
+        release(component);
+        if was_last {
+            (hooks::get().all_stopped)();
+        }
+    }
+}
+
+/// Gives one reference back; the last one frees the component.
+///
+/// # Safety
+/// The caller has a counted reference.
+pub(crate) unsafe fn release(component: *mut Component) {
+    // SAFETY: alive until the count is nought; then nobody else can reach it.
+    unsafe {
+        let seat = seat_of(component);
+        if !seat.release() {
+            return;
+        }
+        for port in abi::ports((*component).r#type) {
+            channel::release(port_place(component, port.offset).read());
+        }
+        let_go(seat);
+    }
+}
+
+/// A component has moved, or stays where it has come to: what it was made with is no worker's any
+/// more, until it is looked at for a better grade.
+///
+/// # Safety
+/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling
+/// code.
+pub(crate) unsafe fn share_channels(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for port in abi::ports((*component).r#type) {
+            let channel = &*port_place(component, port.offset).read();
+            if channel.is_of(seat_of(component)) {
+                channel::hub::make_shared(channel);
+            }
+        }
+    }
+}
+
+/// Something that kept a component's memory is gone: its references, or a half-channel of a port.
+///
+/// # Safety
+/// It is not used any more.
+pub(crate) unsafe fn let_go(seat: *const Seat) {
+    // SAFETY: alive until the last holder is gone; then nobody else can reach it.
+    unsafe {
+        if (*seat).let_go() {
+            let of = &*(*(*seat).component()).r#type;
+            #[cfg(not(loom))]
+            let runtime = ptr::from_ref(carrier::runtime_of((*seat).component()));
+            heap::leave((*seat).component());
+            ptr::drop_in_place(seat.cast_mut());
+            let block = seat.cast::<u8>().sub(Plan::of(of).seat);
+            heap::free_common(block.cast_mut().cast());
+            // From `make`. Models make their components themselves.
+            #[cfg(not(loom))]
+            drop(Arc::from_raw(runtime));
+        }
+    }
+}
+
+/// Releases the half-channels that others replaced in this component's ports.
+fn drop_replaced(component: *mut Component) {
+    let mut mine = Vec::new();
+    lock(&PORTS).0.retain(|&(owner, channel)| {
+        if owner == component {
+            mine.push(channel);
+        }
+        owner != component
+    });
+    for channel in mine {
+        // SAFETY: a counted reference; the owner does not use it any more.
+        unsafe { channel::release(channel) };
+    }
+}
+
+/// Finds a port by name.
+///
+/// # Safety
+/// The component is alive.
+unsafe fn find_port(component: *mut Component, name: *const c_char) -> *mut *mut Channel {
+    // SAFETY: names are literals.
+    unsafe {
+        let wanted = CStr::from_ptr(name);
+        let port = abi::ports((*component).r#type)
+            .iter()
+            .find(|port| ptr::eq(port.name, name) || CStr::from_ptr(port.name) == wanted);
+        match port {
+            Some(port) => port_place(component, port.offset),
+            None => unreachable!("the compiler checked that there is a port {wanted:?}"),
+        }
+    }
+}
+
+/// Makes a component.
+///
+/// # Safety
+/// As the header says: `creator` runs this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_new(
+    creator: *mut Component,
+    of: *const ComponentType,
+    core: i32,
+) -> *mut Component {
+    // SAFETY: as the caller promises.
+    unsafe { make(creator, of, core) }
+}
+
+/// Starts a component.
+///
+/// # Safety
+/// As the header says: it was just made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
+    // SAFETY: as the caller promises; compiled code runs, of some component, and holds no lock.
+    unsafe { simulation::deed(carrier::running(), "", ptr::null(), || start(component)) };
+}
+
+/// Adds a reference.
+///
+/// # Safety
+/// `component` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_retain(component: *mut Component) -> *mut c_void {
+    if !component.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { seat_of(component) }.retain();
+    }
+    component.cast()
+}
+
+/// Gives a reference back.
+///
+/// # Safety
+/// `component` is null or a counted reference of the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_release(component: *mut Component) {
+    if !component.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { release(component) };
+    }
+}
+
+/// A counted reference to a port's half-channel.
+///
+/// # Safety
+/// The component is alive and has such a port.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_port_of(
+    component: *mut Component,
+    name: *const c_char,
+) -> *mut Channel {
+    // SAFETY: as the caller promises; under the lock nobody replaces the half-channel.
+    unsafe {
+        let place = find_port(component, name);
+        let _ports = lock(&PORTS);
+        let channel = place.read();
+        (*channel).retain();
+        channel
+    }
+}
+
+/// Makes a port denote another half-channel.
+///
+/// # Safety
+/// As the header says: the caller's reference to `channel` goes with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_port_assign(
+    this: *mut Component,
+    component: *mut Component,
+    name: *const c_char,
+    channel: *mut Channel,
+) {
+    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words;
+    // it sees the half-channel as it was made (Release), since it gets there by what it reads.
+    unsafe {
+        let place = find_port(component, name);
+        let mut ports = lock(&PORTS);
+        let replaced = AtomicPtr::from_ptr(place).swap(channel, Ordering::AcqRel);
+        if this == component {
+            drop(ports);
+            channel::release(replaced);
+        } else {
+            ports.0.push((component, replaced));
+            drop(ports);
+            attend(seat_of(component), PORT_REPLACED);
+        }
+    }
+}
+
+/// Stops another component.
+///
+/// # Safety
+/// As the header says: `self` runs this, `other` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component) {
+    // SAFETY: as the caller promises.
+    let seat = unsafe { seat_of(other) };
+    let stop = || {
+        if options::get().compat_original {
+            // Seen before the next pass, and nowhere else.
+            attend(seat, STOP_REQUESTED);
+        } else {
+            stop(seat);
+        }
+    };
+    // SAFETY: as the caller promises; compiled code holds no lock.
+    unsafe { simulation::deed(this, "stops another", ptr::null(), stop) };
+}
+
+/// Whether a component that was told to look goes on.
+///
+/// # Safety
+/// `self` runs this, between two passes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if simulation::is_on() {
+            simulation::ends_pass(this);
+        }
+        let attention = (*this).attention.load(Ordering::Relaxed);
+        if attention & STOP_REQUESTED != 0 || (*this).passes_left == 0 && !goes_on(this) {
+            (*this).raised = STOPPED;
+            return false;
+        }
+        if attention & PORT_REPLACED != 0 {
+            (*this)
+                .attention
+                .fetch_and(!PORT_REPLACED, Ordering::Relaxed);
+            drop_replaced(this);
+        }
+        // Set aside, it comes back here by the carrier, between the passes.
+        !(simulation::is_on() && simulation::pauses_between_passes(this))
+    }
+}

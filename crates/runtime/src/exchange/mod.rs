@@ -1,0 +1,26 @@
+//! Components, the half-channels where they meet, and the carriers that run them.
+//!
+//! [`values`], [`channel`], [`carrier`] and [`component`] know each other: a value may be a channel
+//! or a component, a channel wakes components, a carrier settles what they waited at. On top of the
+//! four stand [`external`] and [`timers`], the doors for what comes from outside.
+//!
+//! This room never knows what steers it, serves it or reports of it: it calls those by
+//! [`crate::hooks`].
+
+pub(crate) mod carrier;
+pub mod channel;
+pub(crate) mod component;
+pub mod external;
+pub(crate) mod timers;
+pub(crate) mod values;
+
+use crate::ground::exits;
+use crate::seats::{registry, waits};
+
+/// Can anything change what the components wait for, now that none runs?
+pub(crate) fn can_go_on() -> bool {
+    exits::is_ending()
+        || registry::users() == 0
+        || waits::can_wake_any()
+        || timers::any_is_awaited()
+}

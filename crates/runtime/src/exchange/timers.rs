@@ -1,0 +1,358 @@
+//! Timers: `true` for `in bool` half-channels when their time has come, and calls at a time.
+//!
+//! At most one tick is pending a half-channel. A timer whose half-channel nobody else refers to any
+//! more is dropped.
+//!
+//! Nothing here waits. Whoever carries components asks what is due next ([`next_due`]) and has it
+//! done ([`fire_due`]); the time that it goes by is [`now`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::external;
+use crate::abi::{Component, Value};
+use crate::exchange::channel::{self, Channel};
+use crate::ground::runtime::Part;
+use crate::ground::sync::lock_std as lock;
+use crate::hooks::simulation;
+use crate::outside::idle::Visit;
+use crate::outside::poller;
+
+/// A repeating timer does not tick more often than this, so that it leaves time for work.
+const SHORTEST: Duration = Duration::from_micros(100);
+/// Longer waits are as good as for ever (a hundred years).
+const LONGEST_SECONDS: f64 = 100.0 * 365.0 * 86_400.0;
+
+struct Timer {
+    next: Instant,
+    interval: Option<Duration>,
+}
+
+/// What is to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A tick for the half-channel with this address.
+    Tick(usize),
+    /// The call of this number.
+    Call(u64),
+}
+
+type Call = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Timers {
+    /// By half-channel, counted.
+    set: HashMap<usize, Timer>,
+    calls: HashMap<u64, Call>,
+    calls_made: u64,
+    /// When to look at what; `Reverse` order makes the heap give the earliest.
+    due: BinaryHeap<Reverse<(Instant, What)>>,
+}
+
+static TIMERS: Part<Mutex<Option<Timers>>> = Part::new(|| Mutex::new(None));
+
+/// Does something with the timers, and tells the carrier if something else is due next. True if
+/// that is earlier than what was.
+fn with<R>(action: impl FnOnce(&mut Timers) -> R) -> (R, bool) {
+    let mut timers = lock(&TIMERS);
+    let timers = timers.get_or_insert_default();
+    let before = timers.next();
+    let result = action(timers);
+    let next = timers.next();
+    if next != before {
+        set_due(next);
+    }
+    let is_earlier = next.is_some_and(|next| before.is_none_or(|before| next < before));
+    (result, is_earlier)
+}
+
+/// A timer is due then, before all others. A simulation looks for itself.
+fn set_due(next: Option<Instant>) {
+    if !simulation::is_on() {
+        poller::set_due(next);
+    }
+}
+
+/// That is earlier than it was: whoever waits for it should know.
+fn stir() {
+    if !simulation::is_on() {
+        poller::stir();
+    }
+}
+
+/// The same; if something is due earlier, sees to it that somebody waits for it.
+fn change<R>(action: impl FnOnce(&mut Timers) -> R) -> R {
+    let (result, is_earlier) = with(action);
+    if is_earlier {
+        stir();
+    }
+    result
+}
+
+impl Timers {
+    /// When the next one is due.
+    fn next(&mut self) -> Option<Instant> {
+        while let Some(&Reverse((next, what))) = self.due.peek() {
+            if self.is_set(next, what) {
+                return Some(next);
+            }
+            self.due.pop();
+        }
+        None
+    }
+
+    /// Not unset, nor set anew for another time?
+    fn is_set(&self, next: Instant, what: What) -> bool {
+        match what {
+            What::Tick(key) => self.set.get(&key).is_some_and(|timer| timer.next == next),
+            What::Call(_) => true,
+        }
+    }
+
+    /// Timers set again and again leave entries behind; keep those in proportion.
+    fn forget_outdated(&mut self) {
+        if self.due.len() > 2 * (self.set.len() + self.calls.len()) + 64 {
+            let mut due = std::mem::take(&mut self.due);
+            due.retain(|&Reverse((next, what))| self.is_set(next, what));
+            self.due = due;
+        }
+    }
+}
+
+// ---- for whoever carries components -----------------------------------------------------------
+
+/// The time that timers go by.
+pub(crate) fn now() -> Instant {
+    simulation::now()
+}
+
+/// When the next timer is due.
+#[cfg_attr(
+    loom,
+    expect(dead_code, reason = "for a carrier with a clock of its own")
+)]
+pub(crate) fn next_due() -> Option<Instant> {
+    with(Timers::next).0
+}
+
+/// Gives a tick to each half-channel whose time has come, and makes the calls. The caller runs no
+/// component.
+pub(crate) fn fire_due(now: Instant) {
+    // Counted as running before anything is taken from the list, and without the lock: whoever
+    // decides that the program is idle looks at the list.
+    let _visit = Visit::begin();
+    let (due, _) = with(|timers| timers.take_due(now));
+    for (key, is_over) in due.ticks {
+        let channel = std::ptr::with_exposed_provenance::<Channel>(key);
+        // SAFETY: `take_due` gave us a counted reference each.
+        unsafe {
+            external::push(channel, Value::of_bool(true), true);
+            // The timer's and ours: nobody can receive from it any more.
+            if !is_over && (*channel).references() == 2 {
+                unset(&*channel);
+            }
+            channel::release(channel);
+        }
+    }
+    for call in due.calls {
+        call();
+    }
+}
+
+/// Does a component wait for a tick that will come?
+pub(crate) fn any_is_awaited() -> bool {
+    lock(&TIMERS).as_ref().is_some_and(|timers| {
+        timers.set.keys().any(|&key| {
+            // SAFETY: the timer counts its half-channel.
+            unsafe { channel::receivers_wait(&*std::ptr::with_exposed_provenance::<Channel>(key)) }
+        })
+    })
+}
+
+/// What has come.
+#[derive(Default)]
+struct Due {
+    /// The half-channels, each counted once more for the caller, and whether that was their timer's
+    /// last tick.
+    ticks: Vec<(usize, bool)>,
+    calls: Vec<Call>,
+}
+
+impl Timers {
+    fn take_due(&mut self, now: Instant) -> Due {
+        let mut due = Due::default();
+        while self.next().is_some_and(|next| next <= now) {
+            let Some(Reverse((next, what))) = self.due.pop() else {
+                break;
+            };
+            match what {
+                What::Call(number) => due.calls.extend(self.calls.remove(&number)),
+                What::Tick(key) => due.ticks.push((key, self.tick(key, next, now))),
+            }
+        }
+        due
+    }
+
+    /// The tick of `next` is given. True if it was the last one.
+    fn tick(&mut self, key: usize, next: Instant, now: Instant) -> bool {
+        let interval = self.set.get(&key).and_then(|timer| timer.interval);
+        let Some(interval) = interval else {
+            self.set.remove(&key);
+            return true;
+        };
+        // Late by more than an interval: the ticks between are one.
+        let next = (next + interval).max(now);
+        self.set.insert(
+            key,
+            Timer {
+                next,
+                interval: Some(interval),
+            },
+        );
+        self.due.push(Reverse((next, What::Tick(key))));
+        // SAFETY: the timer counts its half-channel.
+        unsafe { (*std::ptr::with_exposed_provenance::<Channel>(key)).retain() };
+        false
+    }
+}
+
+// ---- setting ----------------------------------------------------------------------------------
+
+/// Calls something at a time, where handlers of descriptors are called and as they are.
+pub(crate) fn call_at(time: Instant, call: impl FnOnce() + Send + 'static) {
+    change(|timers| {
+        timers.calls_made += 1;
+        let number = timers.calls_made;
+        timers.calls.insert(number, Box::new(call));
+        timers.due.push(Reverse((time, What::Call(number))));
+    });
+}
+
+/// Sets the timer of a half-channel, in place of the one it had.
+fn set(channel: &Channel, after: Duration, repeat: bool) {
+    let timer = Timer {
+        next: now() + after,
+        interval: repeat.then(|| after.max(SHORTEST)),
+    };
+    let key = std::ptr::from_ref(channel).addr();
+    channel.retain();
+    let replaced = change(|timers| {
+        timers.due.push(Reverse((timer.next, What::Tick(key))));
+        let replaced = timers.set.insert(key, timer).is_some();
+        timers.forget_outdated();
+        replaced
+    });
+    if replaced {
+        // SAFETY: the timer it had was counted too.
+        unsafe { channel::release(channel) };
+    }
+}
+
+/// Takes away the timer of a half-channel. A tick that is pending stays.
+fn unset(channel: &Channel) {
+    let key = std::ptr::from_ref(channel).addr();
+    if change(|timers| timers.set.remove(&key).is_some()) {
+        // SAFETY: the timer was counted; the caller keeps the half-channel.
+        unsafe { channel::release(channel) };
+    }
+}
+
+/// Forgets all.
+pub(crate) fn clear() {
+    let timers = lock(&TIMERS).take();
+    for key in timers.into_iter().flat_map(|timers| timers.set.into_keys()) {
+        // SAFETY: the timer counted its half-channel.
+        unsafe { channel::release(std::ptr::with_exposed_provenance::<Channel>(key)) };
+    }
+}
+
+fn duration_of(seconds: f64) -> Duration {
+    if seconds.is_nan() {
+        return Duration::ZERO;
+    }
+    Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS))
+}
+
+/// `setTimer`: a tick after so many seconds, and again and again if asked for.
+///
+/// # Safety
+/// The channel is an `in bool`, alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_set_timer(
+    _self: *mut Component,
+    channel: *mut Channel,
+    seconds: f32,
+    repeat: bool,
+) {
+    let _ = channel.expose_provenance();
+    // SAFETY: as the caller promises.
+    set(
+        unsafe { &*channel },
+        duration_of(f64::from(seconds)),
+        repeat,
+    );
+}
+
+/// `unsetTimer`: no tick any more.
+///
+/// # Safety
+/// The channel is an `in bool`, alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_unset_timer(_self: *mut Component, channel: *mut Channel) {
+    // SAFETY: as the caller promises.
+    unset(unsafe { &*channel });
+}
+
+/// `setRtimer`: one tick after so many milliseconds.
+///
+/// # Safety
+/// The channel is an `in bool`, alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_set_rtimer(
+    _self: *mut Component,
+    channel: *mut Channel,
+    milliseconds: f32,
+) {
+    let _ = channel.expose_provenance();
+    // SAFETY: as the caller promises.
+    set(
+        unsafe { &*channel },
+        duration_of(f64::from(milliseconds) / 1000.0),
+        false,
+    );
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A carrier may have a time of its own: nothing happens but by its word, and in order.
+    #[test]
+    fn time_is_what_the_carrier_says() {
+        static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        let later = |hours: u64| now() + Duration::from_secs(hours * 3600);
+        let times = [3, 1, 2].map(later);
+        for (hours, time) in [3, 1, 2].into_iter().zip(times) {
+            call_at(time, move || {
+                lock(&CALLED).push(hours);
+                // A call may set others.
+                call_at(time + Duration::from_secs(1), move || {
+                    lock(&CALLED).push(hours * 10)
+                });
+            });
+        }
+        assert_eq!(next_due(), Some(times[1]));
+        fire_due(times[1] - Duration::from_nanos(1));
+        assert!(lock(&CALLED).is_empty());
+        fire_due(times[2]);
+        assert_eq!(*lock(&CALLED), [1, 2]);
+        assert_eq!(next_due(), Some(times[1] + Duration::from_secs(1)));
+        fire_due(times[0] + Duration::from_secs(1));
+        assert_eq!(*lock(&CALLED), [1, 2, 10, 20, 3]);
+        fire_due(times[0] + Duration::from_secs(1));
+        assert_eq!(*lock(&CALLED), [1, 2, 10, 20, 3, 30]);
+        assert_eq!(next_due(), None);
+    }
+}

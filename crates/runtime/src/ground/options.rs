@@ -1,0 +1,464 @@
+//! Options, from the environment: `hearth run` sets them, and built programs heed them alike.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::runtime;
+
+/// Where components go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Threads wherever the operating system puts them; components on the worker of the one that
+    /// makes them.
+    Os,
+    /// Round robin over the cores, in creation order.
+    Spread,
+    /// All on the first core.
+    Single,
+    /// Anywhere, by the seed if there is one.
+    Random,
+    /// On the worker of the one that makes them, until an idle worker gets them from a busy one.
+    Steal,
+    /// Near whom they talk with, as a plan says and as their messages show.
+    Talk,
+    /// Where a plan says, and the others on the worker of the one that makes them.
+    Plan,
+}
+
+/// What carries components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrying {
+    /// A worker a core.
+    Workers,
+    /// A kernel thread each.
+    Threads,
+}
+
+/// Where the data of components lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heaps {
+    /// In a heap of each component's own.
+    Private,
+    /// In one heap for all, under a lock: for comparison.
+    Shared,
+    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it.
+    System,
+}
+
+/// The place where servers run, which are components that others send to from several workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[cfg_attr(
+    loom,
+    expect(unreachable_pub, reason = "models leave out what exports it")
+)]
+pub enum Servers {
+    /// On their own worker. Requests come to them as messages.
+    #[default]
+    Asynchronous,
+    /// On the worker of the caller, as under a lock: a server that waits continues at once on its
+    /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A
+    /// server that has a CPU of its own stays there. This has no effect on threads.
+    Synchronous,
+    /// In the better of the two ways for each server: the runtime tries both now and then while the
+    /// server runs, and keeps the one with more calls.
+    Auto,
+}
+
+/// A run on one thread, by a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Simulation {
+    pub(crate) seed: u64,
+    /// The file of the schedule to follow instead of the seed's.
+    pub(crate) schedule: Option<String>,
+    /// Where to write what happened.
+    pub(crate) record: Option<String>,
+    /// After how many steps to end.
+    pub(crate) steps: Option<u64>,
+}
+
+/// What the user asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// After how many passes each component stops.
+    pub(crate) passes: Option<u64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) policy: Policy,
+    /// Where components begin, with [`Policy::Talk`] and [`Policy::Plan`].
+    pub(crate) plan: Option<Plan>,
+    /// The machine's profile as JSON, for [`Policy::Talk`].
+    pub(crate) machine: Option<String>,
+    /// The file with the profile, unless `machine` is given.
+    pub(crate) machine_file: Option<String>,
+    /// The file with the model as it was fitted to the profile of `machine_file`.
+    pub(crate) tuning_file: Option<String>,
+    /// The file to which each decision about a placement is written.
+    pub(crate) place_log: Option<String>,
+    pub(crate) carrying: Carrying,
+    pub(crate) servers: Servers,
+    pub(crate) heaps: Heaps,
+    /// So many bytes of its heap come along at most when a component moves to a core of another
+    /// node.
+    pub(crate) heaps_move: usize,
+    /// The file to which every allocation is written.
+    pub(crate) heap_log: Option<String>,
+    /// How many workers; as many as there are cores if not given.
+    pub(crate) workers: Option<usize>,
+    /// For how long a component may compute before others are served beside it, about.
+    pub(crate) slice: Duration,
+    /// For how long a worker without work looks for some before it sleeps: what waking it costs.
+    pub(crate) patience: Duration,
+    pub(crate) simulation: Option<Simulation>,
+    /// The program was compiled to behave as the original did.
+    pub(crate) compat_original: bool,
+    pub(crate) arguments: Vec<Vec<u8>>,
+    /// The program is one in Rust: it has no main sequence, and the runtime neither prints nor ends
+    /// it.
+    pub(crate) is_embedded: bool,
+}
+
+/// More than any machine has cores; each costs a thread.
+pub(crate) const WORKERS_MAX: usize = 4096;
+
+/// A hundred times what waking takes anywhere we know of: more is a mistake, or a core kept busy.
+const PATIENCE_MAX_US: u64 = 10_000;
+
+pub(crate) const DEFAULTS: Options = Options {
+    passes: None,
+    seed: None,
+    policy: Policy::Os,
+    plan: None,
+    machine: None,
+    machine_file: None,
+    tuning_file: None,
+    place_log: None,
+    carrying: Carrying::Workers,
+    servers: Servers::Asynchronous,
+    heaps: Heaps::Private,
+    // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the
+    // program.
+    heaps_move: 0,
+    heap_log: None,
+    workers: None,
+    slice: Duration::from_millis(10),
+    // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a processor
+    // that has gone to sleep takes longer.
+    patience: Duration::from_micros(50),
+    simulation: None,
+    compat_original: false,
+    arguments: Vec::new(),
+    is_embedded: false,
+};
+
+impl Default for Options {
+    fn default() -> Options {
+        DEFAULTS
+    }
+}
+
+impl Options {
+    /// Does anybody want to know who talks with whom?
+    pub(crate) fn watches_traffic(&self) -> bool {
+        self.policy == Policy::Talk && self.simulation.is_none()
+    }
+}
+
+/// The options in force.
+pub(crate) fn get() -> &'static Options {
+    runtime::current().options.get_or_init(|| DEFAULTS)
+}
+
+/// Sets them, before anything runs.
+pub(crate) fn set(options: Options) {
+    // Set once by `hearth_main`, before the first component is made.
+    let _ = runtime::current().options.set(options);
+}
+
+/// Reads the environment's variables, as [`read`] does. An empty one is as good as none.
+pub(crate) fn from_environment() -> Result<Options, String> {
+    read(|name| {
+        let value = std::env::var_os(name)?;
+        (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
+    })
+}
+
+/// Reads them. A bad value gives one line that says what would be good.
+pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options, String> {
+    let mut options = DEFAULTS;
+    if let Some(text) = variable("HEARTH_PASSES") {
+        options.passes = match text.parse() {
+            Ok(passes) if passes > 0 => Some(passes),
+            _ => return Err(bad("HEARTH_PASSES", &text, "a number of passes from 1 up")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_SEED") {
+        options.seed = match text.parse() {
+            Ok(seed) => Some(seed),
+            Err(_) => return Err(bad("HEARTH_SEED", &text, "a number from 0 to 2^64 - 1")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_PLACE") {
+        options.policy = match text.as_str() {
+            "os" => Policy::Os,
+            "spread" => Policy::Spread,
+            "single" => Policy::Single,
+            "random" => Policy::Random,
+            "steal" => Policy::Steal,
+            "talk" => Policy::Talk,
+            "plan" => Policy::Plan,
+            _ => {
+                let good = "os, spread, single, random, steal, talk or plan";
+                return Err(bad("HEARTH_PLACE", &text, good));
+            }
+        };
+    }
+    if let Some(path) = variable("HEARTH_PLAN") {
+        options.plan = Some(read_plan(&path)?);
+    }
+    if options.policy == Policy::Plan && options.plan.is_none() {
+        return Err(
+            "HEARTH_PLACE=plan needs HEARTH_PLAN, the file with the plan; `hearth place PROGRAM --export \
+             hearth` writes one"
+                .to_owned(),
+        );
+    }
+    if let Some(text) = variable("HEARTH_CARRIER") {
+        options.carrying = match text.as_str() {
+            "workers" => Carrying::Workers,
+            "threads" => Carrying::Threads,
+            _ => return Err(bad("HEARTH_CARRIER", &text, "workers or threads")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_SERVERS") {
+        options.servers = match text.as_str() {
+            "asynchronous" => Servers::Asynchronous,
+            "synchronous" => Servers::Synchronous,
+            "auto" => Servers::Auto,
+            _ => {
+                let good = "asynchronous, synchronous or auto";
+                return Err(bad("HEARTH_SERVERS", &text, good));
+            }
+        };
+    }
+    if let Some(text) = variable("HEARTH_HEAPS") {
+        options.heaps = match text.as_str() {
+            "private" => Heaps::Private,
+            "shared" => Heaps::Shared,
+            "system" => Heaps::System,
+            _ => return Err(bad("HEARTH_HEAPS", &text, "private, shared or system")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_HEAPS_MOVE") {
+        options.heaps_move = match text.parse() {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                return Err(bad(
+                    "HEARTH_HEAPS_MOVE",
+                    &text,
+                    "a number of bytes from 0 up",
+                ));
+            }
+        };
+    }
+    options.heap_log = variable("HEARTH_HEAP_LOG");
+    options.machine_file = variable("HEARTH_MACHINE");
+    options.tuning_file = variable("HEARTH_TUNING");
+    options.place_log = variable("HEARTH_PLACE_LOG");
+    if let Some(text) = variable("HEARTH_WORKERS") {
+        options.workers = match text.parse() {
+            Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Some(workers),
+            _ => {
+                let good = format!("a number of workers from 1 to {WORKERS_MAX}");
+                return Err(bad("HEARTH_WORKERS", &text, &good));
+            }
+        };
+    }
+    if let Some(text) = variable("HEARTH_SLICE") {
+        options.slice = match text.parse() {
+            Ok(microseconds) if microseconds > 0 => Duration::from_micros(microseconds),
+            _ => {
+                return Err(bad(
+                    "HEARTH_SLICE",
+                    &text,
+                    "a number of microseconds from 1 up",
+                ));
+            }
+        };
+    }
+    if let Some(text) = variable("HEARTH_PATIENCE") {
+        options.patience = match text.parse() {
+            Ok(microseconds) if (1..=PATIENCE_MAX_US).contains(&microseconds) => {
+                Duration::from_micros(microseconds)
+            }
+            _ => {
+                let good = format!("a number of microseconds from 1 to {PATIENCE_MAX_US}");
+                return Err(bad("HEARTH_PATIENCE", &text, &good));
+            }
+        };
+    }
+    options.simulation = read_simulation(variable)?;
+    Ok(options)
+}
+
+fn read_plan(path: &str) -> Result<Plan, String> {
+    const NEXT: &str = "`hearth place PROGRAM --export hearth` writes such a file";
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!(
+            "HEARTH_PLAN: could not read {path} ({error}); {NEXT}, and without HEARTH_PLAN the program runs \
+             with HEARTH_PLACE=talk, too"
+        )
+    })?;
+    Plan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}; {NEXT}"))
+}
+
+fn read_simulation(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Simulation>, String> {
+    let number = |name: &str, good: &str| match variable(name) {
+        None => Ok(None),
+        Some(text) => match text.parse::<u64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(bad(name, &text, good)),
+        },
+    };
+    let seed = number("HEARTH_SIMULATE", "a seed from 0 to 2^64 - 1")?;
+    let steps = number("HEARTH_STEPS", "a number of steps")?;
+    let schedule = variable("HEARTH_SCHEDULE");
+    if seed.is_none() && schedule.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Simulation {
+        seed: seed.unwrap_or(0),
+        schedule,
+        record: variable("HEARTH_RECORD"),
+        steps,
+    }))
+}
+
+fn bad(name: &str, text: &str, good: &str) -> String {
+    format!("{name}={text:?} is not understood; it takes {good}")
+}
+
+/// Where components are to be made: a line for each of `type`, `number` and `core`, with tabs
+/// between them. `hearth run` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    cores: HashMap<String, HashMap<u32, usize>>,
+}
+
+impl Plan {
+    /// Reads one. The error says which line is not understood.
+    pub(crate) fn read(text: &str) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        for (index, line) in text.lines().enumerate() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let entry = match fields[..] {
+                [name, number, core] => number
+                    .parse()
+                    .ok()
+                    .zip(core.parse().ok())
+                    .map(|at| (name, at)),
+                _ => None,
+            };
+            let Some((name, (number, core))) = entry else {
+                let line = index + 1;
+                return Err(format!(
+                    "line {line} is no type, number and core with tabs between them"
+                ));
+            };
+            plan.put(name, number, core);
+        }
+        Ok(plan)
+    }
+
+    /// Puts a component, by its type's name and its number among those of that type, from 1, on a
+    /// core.
+    pub(crate) fn put(&mut self, name: &str, number: u32, core: usize) {
+        let of_type = self.cores.entry(name.to_owned()).or_default();
+        of_type.insert(number, core);
+    }
+
+    /// All components with their cores, in the order of their names.
+    #[cfg(not(loom))]
+    pub(crate) fn entries(&self) -> Vec<(String, u32)> {
+        let mut entries: Vec<_> = self
+            .cores
+            .iter()
+            .flat_map(|(name, of_type)| {
+                of_type
+                    .iter()
+                    .map(move |(number, core)| (format!("{name}#{number}"), *core as u32))
+            })
+            .collect();
+        entries.sort();
+        entries
+    }
+
+    /// The core for the component of this type with this number, from 1.
+    pub(crate) fn core_of(&self, name: &str, number: u32) -> Option<usize> {
+        self.cores.get(name)?.get(&number).copied()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn read_one(name: &str, value: &str) -> Result<Options, String> {
+        read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        assert_eq!(read(|_| None), Ok(DEFAULTS));
+        assert_eq!(read_one("HEARTH_PASSES", "3").unwrap().passes, Some(3));
+        assert_eq!(read_one("HEARTH_SEED", "0").unwrap().seed, Some(0));
+        let moved = read_one("HEARTH_HEAPS_MOVE", "65536").unwrap().heaps_move;
+        assert_eq!(moved, 65536);
+        assert_eq!(
+            read_one("HEARTH_PLACE", "single").unwrap().policy,
+            Policy::Single
+        );
+    }
+
+    #[test]
+    fn of_a_plan_that_is_none_the_next_step_is_told() {
+        let text = std::env::temp_dir().join(format!("hearth-no-plan-{}", std::process::id()));
+        std::fs::write(&text, "no plan\n").unwrap();
+        let paths = ["/no/such/plan", text.to_str().unwrap()];
+        let told = paths.map(|path| read_one("HEARTH_PLAN", path).unwrap_err());
+        std::fs::remove_file(&text).unwrap();
+        assert!(told[0].contains("could not read /no/such/plan"), "{told:?}");
+        assert!(told[1].contains("line 1 is no type"), "{told:?}");
+        let without = read_one("HEARTH_PLACE", "plan").unwrap_err();
+        for told in [&told[0], &told[1], &without] {
+            assert!(told.contains("--export hearth` writes"), "{told}");
+        }
+    }
+
+    #[test]
+    fn bad_values_are_told() {
+        for (name, value) in [
+            ("HEARTH_PASSES", "0"),
+            ("HEARTH_PASSES", "many"),
+            ("HEARTH_SEED", "-1"),
+            ("HEARTH_CARRIER", "horses"),
+            ("HEARTH_HEAPS", "many"),
+            ("HEARTH_SERVERS", "polite"),
+            ("HEARTH_HEAPS_MOVE", "1M"),
+            ("HEARTH_SLICE", "0"),
+            ("HEARTH_PATIENCE", "0"),
+            ("HEARTH_PATIENCE", "10001"),
+            ("HEARTH_WORKERS", "0"),
+            ("HEARTH_WORKERS", "4097"),
+            ("HEARTH_SIMULATE", "often"),
+            ("HEARTH_STEPS", "1.5"),
+        ] {
+            assert!(read_one(name, value).is_err(), "{name}={value}");
+        }
+        assert_eq!(
+            read_one("HEARTH_PLACE", "here").unwrap_err(),
+            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single, random, steal, talk or plan"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Knowing when nothing runs any more.
+//!
+//! `COUNT` has the carriers that are not asleep, and threads that are about to wake one from
+//! outside. Invariant: it is at least the number of threads that may still change anything. A waker
+//! counts a sleeper in before the sleeper can run, and is itself counted; so once the count is
+//! nought, it stays so until something outside the program enters.
+
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
+use crate::ground::runtime::{self, Inside, Runtime};
+use crate::ground::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::hooks::{self, simulation};
+
+/// How many run, and `VERDICT` while it is decided whether the program can go on.
+struct Count {
+    active: AtomicUsize,
+    /// Held while it is decided. Whoever enters from outside meanwhile waits for the verdict.
+    deciding: Mutex<()>,
+}
+
+const VERDICT: usize = 1 << (usize::BITS - 1);
+
+#[cfg(not(loom))]
+static COUNT: Part<Count> = Part::new(|| Count {
+    active: AtomicUsize::new(0),
+    deciding: Mutex::new(()),
+});
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref COUNT: Count = Count {
+        active: AtomicUsize::new(0),
+        deciding: Mutex::new(()),
+    };
+}
+
+/// One more runs: woken or started by the caller, who is counted.
+pub(crate) fn enter_woken() {
+    COUNT.active.fetch_add(1, Ordering::SeqCst);
+}
+
+/// One fewer runs: the caller sleeps or ends.
+pub(crate) fn leave() {
+    if COUNT.active.fetch_sub(1, Ordering::SeqCst) & !VERDICT == 1 {
+        decide();
+    }
+}
+
+/// One more runs, of its own accord: something outside has come.
+pub(crate) fn enter() {
+    if COUNT.active.fetch_add(1, Ordering::SeqCst) & VERDICT != 0 {
+        drop(lock(&COUNT.deciding));
+    }
+}
+
+/// A thread of the outside, while it completes waits.
+pub(crate) struct Visit {
+    _inside: Inside,
+}
+
+impl Visit {
+    /// In the current runtime.
+    pub(crate) fn begin() -> Visit {
+        Visit::begin_in(runtime::current())
+    }
+
+    /// In this one, of which the caller has a handle for as long.
+    pub(crate) fn begin_in(runtime: &Runtime) -> Visit {
+        let inside = runtime::enter(runtime);
+        if simulation::is_on() {
+            simulation::enter(None);
+        } else {
+            enter();
+        }
+        Visit { _inside: inside }
+    }
+
+    /// None if it would take longer than this to be let into a simulation.
+    pub(crate) fn begin_within(patience: std::time::Duration) -> Option<Visit> {
+        if !simulation::is_on() {
+            return Some(Visit::begin());
+        }
+        let inside = runtime::enter(runtime::current());
+        simulation::enter(Some(patience)).then_some(Visit { _inside: inside })
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if simulation::is_on() {
+            simulation::leave();
+            return;
+        }
+        leave();
+    }
+}
+
+/// While this lives, visitors wait.
+struct Deciding;
+
+impl Deciding {
+    /// None if somebody runs again.
+    fn begin() -> Option<Deciding> {
+        let begun = COUNT
+            .active
+            .compare_exchange(0, VERDICT, Ordering::SeqCst, Ordering::SeqCst);
+        begun.ok().map(|_| Deciding)
+    }
+
+    /// Has nobody come since? Those who did decide again when they leave.
+    fn is_quiet(&self) -> bool {
+        COUNT.active.load(Ordering::SeqCst) == VERDICT
+    }
+}
+
+impl Drop for Deciding {
+    fn drop(&mut self) {
+        COUNT.active.fetch_sub(VERDICT, Ordering::SeqCst);
+    }
+}
+
+/// Nothing runs: whoever assembled the runtime sees whether anything outside can change that.
+#[cold]
+fn decide() {
+    let lock = lock(&COUNT.deciding);
+    let Some(deciding) = Deciding::begin() else {
+        return;
+    };
+    let after = (hooks::get().at_rest)(&|| deciding.is_quiet());
+    drop(deciding);
+    drop(lock);
+    if let Some(after) = after {
+        after();
+    }
+}

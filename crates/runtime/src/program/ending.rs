@@ -1,0 +1,65 @@
+//! How a compiled program ends: all components have stopped, one ended by an exception, or none can
+//! go on.
+
+use crate::exchange::carrier::see_to_outside;
+use crate::exchange::{self, timers};
+use crate::ground::{exits, output};
+use crate::hooks::{After, Hooks, simulation};
+use crate::placer::{self, initial};
+use crate::seats::seat::Seat;
+use crate::seats::{exceptions, registry};
+use crate::{remote, report};
+
+/// What the exchange calls.
+pub(super) static HOOKS: Hooks = Hooks {
+    choose: initial::choose,
+    starts: placer::start,
+    has_samples: placer::notice,
+    moved: |_| {},
+    ended: |_| {},
+    failed,
+    all_stopped,
+    at_rest,
+    serves: placer::tell_of_server,
+    see_to_outside,
+    fire_due: || timers::fire_due(timers::now()),
+};
+
+fn failed(seat: &Seat) {
+    // SAFETY: its carrier still has the component.
+    output::complain(&unsafe { exceptions::uncaught_message(seat) });
+    simulation::failed(seat);
+    exits::note_uncaught();
+    if registry::is_main(seat) {
+        exits::end(exits::FAILED);
+    }
+}
+
+fn all_stopped() {
+    if remote::owes_answers() {
+        // Proxies of this very thread's worker may owe them.
+        let ending = std::thread::Builder::new().name("ending".to_owned());
+        if ending.spawn(settle_and_end).is_ok() {
+            return;
+        }
+    }
+    settle_and_end()
+}
+
+fn settle_and_end() {
+    remote::settle();
+    exits::end(exits::code_of_end())
+}
+
+/// Nothing runs: writes what was printed, and reports a deadlock if nothing outside can change
+/// that.
+fn at_rest(is_still: &dyn Fn() -> bool) -> After {
+    output::flush();
+    let can_go_on = exchange::can_go_on();
+    if can_go_on || !is_still() {
+        return None;
+    }
+    report::deadlock();
+    // Not before the process is gone does the caller return: nobody enters any more.
+    exits::end(exits::FAILED)
+}

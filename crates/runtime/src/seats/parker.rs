@@ -1,0 +1,53 @@
+//! Where a thread that carries one component sleeps while that waits.
+
+use crate::ground::sync::{Ordering, Word};
+
+const EMPTY: u32 = 0;
+const NOTIFIED: u32 = 1;
+const SLEEPING: u32 = 2;
+
+/// EMPTY → NOTIFIED (woken before it slept) → EMPTY, or EMPTY → SLEEPING → NOTIFIED → EMPTY.
+pub(crate) struct Parker {
+    word: Word,
+}
+
+impl Parker {
+    pub(crate) fn new() -> Parker {
+        Parker {
+            word: Word::new(EMPTY),
+        }
+    }
+
+    /// Waits for the one `wake`. Does `falls_asleep` once the word says so: from there on a waker
+    /// counts the thread in again before it wakes it.
+    pub(crate) fn wait(&self, falls_asleep: impl FnOnce()) {
+        // Acquire, here and below, pairs with the Release in `wake`: the results are visible.
+        if self
+            .word
+            .compare_exchange(EMPTY, SLEEPING, Ordering::Acquire, Ordering::Acquire)
+            .is_ok()
+        {
+            falls_asleep();
+            self.word.sleep(SLEEPING);
+        }
+        self.word.store(EMPTY, Ordering::Relaxed);
+    }
+
+    /// Wakes the thread, or has it not sleep. Does `counts_in` before, if it sleeps.
+    ///
+    /// # Safety
+    /// The parker is alive as long as its thread waits; it may be gone afterwards.
+    pub(crate) unsafe fn wake(parker: *const Parker, counts_in: impl FnOnce()) {
+        // SAFETY: nobody else wakes this wait, so the parker is alive until the word says NOTIFIED.
+        let word = unsafe { &(*parker).word };
+        if word
+            .compare_exchange(EMPTY, NOTIFIED, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+        {
+            return;
+        }
+        counts_in();
+        // SAFETY: as the caller promises.
+        unsafe { Word::wake(word, NOTIFIED) };
+    }
+}

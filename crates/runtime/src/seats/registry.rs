@@ -1,0 +1,227 @@
+//! Who is running, and what they are called.
+
+use std::collections::HashMap;
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
+
+use super::seat::{Identity, Seat};
+use crate::abi::{ComponentType, literal};
+use crate::ground::options;
+use crate::ground::runtime::Part;
+use crate::ground::sync::lock_std as lock;
+
+/// The main sequence is the first component made.
+pub(crate) const MAIN: u64 = 1;
+
+/// Those that run, in creation order, linked by their `neighbours`.
+struct Registry {
+    first: *const Seat,
+    last: *const Seat,
+    running: usize,
+    /// Those that keep the program alive.
+    users: usize,
+    /// How many of each type were made.
+    made: HashMap<usize, u32>,
+    /// The type made last, and how many: not in the map meanwhile.
+    last_made: (usize, u32),
+}
+
+// SAFETY: a seat is here from its start to its end, during which it is alive.
+unsafe impl Send for Registry {}
+
+static REGISTRY: Part<Mutex<Option<Registry>>> = Part::new(|| Mutex::new(None));
+/// None runs any more.
+static EMPTY: Part<Condvar> = Part::new(Condvar::new);
+static NEXT_ID: Part<AtomicU64> = Part::new(|| AtomicU64::new(MAIN));
+
+fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
+    let mut registry = lock(&REGISTRY);
+    action(registry.get_or_insert_with(|| Registry {
+        first: ptr::null(),
+        last: ptr::null(),
+        running: 0,
+        users: 0,
+        made: HashMap::new(),
+        last_made: (0, 0),
+    }))
+}
+
+impl Registry {
+    /// Counts one more of a type, and says how many that makes.
+    fn make_one(&mut self, of: usize) -> u32 {
+        if self.last_made.0 != of {
+            let (before, count) = self.last_made;
+            if before != 0 {
+                self.made.insert(before, count);
+            }
+            self.last_made = (of, self.made.get(&of).copied().unwrap_or(0));
+        }
+        self.last_made.1 += 1;
+        self.last_made.1
+    }
+
+    fn made(&self, of: usize) -> u32 {
+        if self.last_made.0 == of {
+            return self.last_made.1;
+        }
+        self.made.get(&of).copied().unwrap_or(1)
+    }
+
+    fn append(&mut self, seat: &Seat) {
+        seat.neighbours[0].set(self.last);
+        seat.neighbours[1].set(ptr::null());
+        // SAFETY: those in the list are alive, and the list is locked.
+        match unsafe { self.last.as_ref() } {
+            Some(last) => last.neighbours[1].set(seat),
+            None => self.first = seat,
+        }
+        self.last = seat;
+    }
+
+    fn remove(&mut self, seat: &Seat) {
+        let [before, behind] = [0, 1].map(|side| seat.neighbours[side].get());
+        // SAFETY: as above.
+        match unsafe { before.as_ref() } {
+            Some(before) => before.neighbours[1].set(behind),
+            None => self.first = behind,
+        }
+        // SAFETY: as above.
+        match unsafe { behind.as_ref() } {
+            Some(behind) => behind.neighbours[0].set(before),
+            None => self.last = before,
+        }
+    }
+}
+
+/// Names a new component.
+pub(crate) fn identify(of: *const ComponentType) -> Identity {
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let number = with(|registry| registry.make_one(of.addr()));
+    // SAFETY: component types are static.
+    let service = unsafe { (*of).service };
+    Identity {
+        id,
+        number,
+        service,
+    }
+}
+
+/// Is it the main sequence?
+pub(crate) fn is_main(seat: &Seat) -> bool {
+    is_mains(seat.id)
+}
+
+/// Is this the number of the main sequence? A program in Rust has none.
+pub(crate) fn is_mains(id: u64) -> bool {
+    id == MAIN && !options::get().is_embedded
+}
+
+/// A component starts to run.
+pub(crate) fn enroll(seat: &Seat) {
+    with(|registry| {
+        registry.append(seat);
+        registry.running += 1;
+        registry.users += usize::from(!seat.identity().service);
+    });
+}
+
+/// A component has ended. True when no other one keeps the program alive.
+#[must_use]
+pub(crate) fn retire(seat: &Seat) -> bool {
+    with(|registry| {
+        registry.remove(seat);
+        registry.running -= 1;
+        registry.users -= usize::from(!seat.identity().service);
+        if registry.running == 0 {
+            EMPTY.notify_all();
+        }
+        registry.users == 0
+    })
+}
+
+/// Waits until none runs.
+pub(crate) fn wait_until_empty() {
+    let is_busy = |registry: &mut Option<Registry>| {
+        registry
+            .as_ref()
+            .is_some_and(|registry| registry.running > 0)
+    };
+    drop(EMPTY.wait_while(lock(&REGISTRY), is_busy));
+}
+
+/// How many are running.
+pub(crate) fn running() -> usize {
+    with(|registry| registry.running)
+}
+
+/// How many run that keep the program alive.
+pub(crate) fn users() -> usize {
+    with(|registry| registry.users)
+}
+
+/// Calls `action` for each running component, in creation order. It must not start or end any.
+pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
+    with(|registry| {
+        let mut next = registry.first;
+        // SAFETY: alive while it is in the registry, which is locked.
+        while let Some(seat) = unsafe { next.as_ref() } {
+            next = seat.neighbours[1].get();
+            action(seat);
+        }
+    });
+}
+
+/// `Ping`, or `Ping#2` if there are several; the main sequence has no name.
+pub(crate) fn name_of(seat: &Seat) -> String {
+    if is_main(seat) {
+        return "the main sequence".to_owned();
+    }
+    // SAFETY: a seat's component is alive.
+    let of = unsafe { (*seat.component()).r#type };
+    name(of, seat.identity().number)
+}
+
+/// `component Ping`, for the middle of a sentence.
+pub(crate) fn described(seat: &Seat) -> String {
+    let name = name_of(seat);
+    if is_main(seat) {
+        name
+    } else {
+        format!("component {name}")
+    }
+}
+
+/// The port a half-channel was made for, for reports; free ones have none.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    pub(crate) owner: u64,
+    pub(crate) owner_type: *const ComponentType,
+    pub(crate) owner_number: u32,
+    pub(crate) port: *const c_char,
+}
+
+/// `Ping.ball`, or nothing for a half-channel that is no port.
+pub(crate) fn port_name(label: &Label) -> Option<String> {
+    if label.owner_type.is_null() {
+        return None;
+    }
+    // SAFETY: names are literals.
+    let port = unsafe { literal(label.port) };
+    Some(format!(
+        "{}.{port}",
+        name(label.owner_type, label.owner_number)
+    ))
+}
+
+pub(crate) fn name(of: *const ComponentType, number: u32) -> String {
+    // SAFETY: component types are static.
+    let name = unsafe { literal((*of).name) };
+    let made = with(|registry| registry.made(of.addr()));
+    if made > 1 {
+        format!("{name}#{number}")
+    } else {
+        name.into_owned()
+    }
+}
