@@ -1,7 +1,7 @@
 //! Diagnostics as text.
 //!
 //! The renderer is given excerpts, never whole files: a diagnostic touches a few lines, a program
-//! may have a hundred thousand, and a line may have a million characters. So [`Excerpt`] cuts out
+//! may have a hundred thousand, and a line may have a million characters. So `Excerpt` cuts out
 //! the lines that matter, and of a long line the part that matters.
 
 use std::collections::BTreeMap;
