@@ -208,15 +208,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) seed: Option<u64>,
 
-    /// Place components by a policy (HEARTH_PLACE): os, spread, single, random, steal, talk, or the
-    /// file of a plan that `hearth place --plan` wrote
+    /// Place components by a policy (HEARTH_PLACE): os, spread, single, random, steal, talk, or
+    /// the file of a plan that `hearth place --plan` wrote
     ///
     /// os: threads wherever the operating system puts them; components on their creator's worker;
     /// the default.
     /// spread: round robin over the cores, in creation order.
     /// single: all on the first core.
     /// random: anywhere.
-    /// steal: on their creator's worker; idle workers take components that compute from busy ones.
+    /// steal: on their creator's worker; idle workers take components that compute from busy
+    /// ones.
     /// talk: near their peers, as the program's text and this machine's profile suggest, and then
     /// as their messages show.
     #[arg(long, value_name = "POLICY", value_parser = place_option, verbatim_doc_comment)]

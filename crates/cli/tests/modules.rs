@@ -10,6 +10,11 @@
 //! A parent assembles its children, so what it takes from them is no edge. Tests and loom models
 //! are left out. Run with `--nocapture` to see the circles of the crates in [`EXCEPTIONS`].
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the circles are for the reader of the test"
+)]
+
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,16 +34,10 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "hearth-runtime",
         "carved into contract, exchange, steering, services and rim",
     ),
-    ("hearth-sync", "requests know the mailbox that they wait in"),
     (
         "hearth-lang",
         "`emit` takes its sources from `compile`; the walk of `graph` is one circle",
     ),
-    (
-        "hearth-sys",
-        "clocks and files under /proc take the interface from `system`",
-    ),
-    ("cachet", "the commands of a session know the session"),
     ("hearth-studies", "`error` knows one study's errors"),
     (
         "hearth-study",
@@ -127,7 +126,7 @@ impl Reader {
                 "use" => {
                     let end = end_of_item(&tokens, at);
                     let line = self.place(&tokens[at]);
-                    self.read_use(&tokens[at + 1..end], &mut Vec::new(), module, &line);
+                    self.read_use(&tokens[at + 1..end], &[], module, &line);
                     at = end;
                     continue;
                 }
@@ -487,8 +486,8 @@ fn to_cut(circle: &[usize], edges: &Edges) -> Vec<(usize, usize)> {
                 best = best.max((gain, to));
             }
             gain = 0;
-            for to in from + 1..order.len() {
-                gain += weight(node, order[to]) - weight(order[to], node);
+            for (to, &other) in order.iter().enumerate().skip(from + 1) {
+                gain += weight(node, other) - weight(other, node);
                 best = best.max((gain, to));
             }
             if best.0 > 0 {

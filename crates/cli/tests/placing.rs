@@ -103,9 +103,9 @@ fn what_siblings_do_together_is_explained_where_it_is_told() {
         text.contains(" 125 % ") && text.contains(explained),
         "{text}"
     );
-    assert!(drawn.contains("100 % is what a core does"), "{drawn}");
+    assert!(drawn.contains("100 % is one hardware"), "{drawn}");
     for told in told("1 package, 4 cores") {
-        assert!(!told.contains("100 % is what a core does"), "{told}");
+        assert!(!told.contains("100 % is one hardware"), "{told}");
     }
 }
 

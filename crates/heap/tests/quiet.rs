@@ -76,7 +76,7 @@ fn what_others_have_freed() {
     owner.join().expect("it does not panic");
 }
 
-/// Of each 4 KiB, 64 bytes are in use: pages of whole chunks go back only if they are free. Of
+/// Uses 64 bytes of each 4 KiB: pages of whole chunks go back only if they are free. Of
 /// every fourth page a block stays.
 fn idle_pages() {
     let (tell, told) = mpsc::channel();

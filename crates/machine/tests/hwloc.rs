@@ -186,7 +186,7 @@ fn other_texts_are_refused_with_the_next_step() {
             "<topology version=\"3.0\"></topology>",
             "export-xml-flags v2",
         ),
-        ("<topology version=\"2.0\"><object", "no XML"),
+        ("<topology version=\"2.0\"><object", "not XML"),
         (
             "<topology version=\"2.0\"><object type=\"Machine\">",
             "ends too early",

@@ -197,7 +197,7 @@ fn effects_are_sizes_with_intervals() {
     assert!(
         claims
             .iter()
-            .all(|claim| claim.subject != "groups that nobody claims")
+            .all(|claim| claim.subject != "groups without a claim")
     );
 }
 
@@ -296,7 +296,7 @@ fn figures_that_are_no_latencies_are_refused() {
         (f64::NAN, 0.0),
         (1.0, f64::INFINITY),
     ] {
-        assert!(set(0, 5, ns, error_ns).contains("is no latency"));
+        assert!(set(0, 5, ns, error_ns).contains("is not a latency"));
     }
     assert!(Latencies::new(&[OsThread(1), OsThread(1)]).is_err());
 }

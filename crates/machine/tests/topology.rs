@@ -313,7 +313,7 @@ fn bad_descriptions_say_what_to_write() {
         ("2 cores, 3 cores", "`3 cores` says again"),
         (
             "3 packages, 1/2 cores",
-            "2 numbers of cores are given where 3 belong",
+            "2 numbers of cores are given where 3 are needed",
         ),
         ("3 packages, 2 nodes", "take a multiple or a divisor"),
         ("2 cores, 4 nodes", "too few for its share"),
@@ -324,11 +324,11 @@ fn bad_descriptions_say_what_to_write() {
         ("l2 1M per core, l2 2M per core", "says again"),
         (
             "2 packages, memory 1G/1G/1G",
-            "3 memory sizes are given where 2 belong",
+            "3 memory sizes are given where 2 are needed",
         ),
         (
             "2 nodes, 2 cores, distances 10 20",
-            "1 rows of distances are given where 2 belong",
+            "1 rows of distances are given where 2 are needed",
         ),
         (
             "32768 packages, 32768 cores",

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::baselines::pin;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
@@ -103,48 +105,29 @@ impl Policy {
 }
 
 /// Reason why a policy cannot place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PolicyError {
     /// The graph cannot be used.
-    Cost(CostError),
+    #[error(transparent)]
+    Cost(#[from] CostError),
     /// The file names a component that the graph lacks.
+    #[error(
+        "the placement names `{name}` and the program has no such component: take the line out, or mend the name"
+    )]
     NoSuchComponent {
         /// Its name.
         name: String,
     },
     /// The file names a hardware thread that may not be used.
+    #[error(
+        "the placement puts `{name}` on {cpu}, which may not be used: name another, or allow it"
+    )]
     NoSuchCpu {
         /// The component.
         name: String,
         /// The hardware thread.
         cpu: OsThread,
     },
-}
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cost(error) => write!(f, "{error}"),
-            Self::NoSuchComponent { name } => write!(
-                f,
-                "the placement names `{name}` and the program has no such component: take the \
-                 line out, or mend the name"
-            ),
-            Self::NoSuchCpu { name, cpu } => write!(
-                f,
-                "the placement puts `{name}` on {cpu}, which may not be used: name another, or \
-                 allow it"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PolicyError {}
-
-impl From<CostError> for PolicyError {
-    fn from(error: CostError) -> Self {
-        Self::Cost(error)
-    }
 }
 
 /// Pins the components of the file, unless the program does, and places the others around them.

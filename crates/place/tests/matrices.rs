@@ -157,15 +157,15 @@ fn bad_texts_are_told_with_place_and_next_step() {
         ),
         (
             "0 1\n1 O\n",
-            "line 2, column 3: `O` is no number from 0 on: write one, such as `0` or `1.5`",
+            "line 2, column 3: `O` is not a number of at least 0: write one, such as `0` or `1.5`",
         ),
         (
             "0 -1\n1 0\n",
-            "line 1, column 3: `-1` is no number from 0 on: write one, such as `0` or `1.5`",
+            "line 1, column 3: `-1` is not a number of at least 0: write one, such as `0` or `1.5`",
         ),
         (
             "0 inf\n1 0\n",
-            "line 1, column 3: `inf` is no number from 0 on: write one, such as `0` or `1.5`",
+            "line 1, column 3: `inf` is not a number of at least 0: write one, such as `0` or `1.5`",
         ),
         (
             "# x\n0 1\n1 0 5\n",

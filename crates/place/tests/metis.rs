@@ -234,11 +234,11 @@ fn bad_texts_are_told_with_place_and_next_step() {
         ),
         (
             "0 0\n",
-            "line 1, column 1: `0` is no number of vertices: write a whole number from 1 to 2147483647",
+            "line 1, column 1: `0` is not a valid number of vertices: write a whole number from 1 to 2147483647",
         ),
         (
             "2 1 012\n2 1\n1 1\n",
-            "line 1, column 5: `012` is no format: write up to three digits 0 or 1, for sizes and \
+            "line 1, column 5: `012` is not a format: write up to three digits 0 or 1, for sizes and \
              weights of vertices and weights of edges",
         ),
         (
@@ -258,11 +258,11 @@ fn bad_texts_are_told_with_place_and_next_step() {
         ),
         (
             "2 1\n3\n1\n",
-            "line 2, column 1: `3` is no vertex of this graph: write a whole number from 1 to 2",
+            "line 2, column 1: `3` is not a valid vertex of this graph: write a whole number from 1 to 2",
         ),
         (
             "2 1 001\n2 +5\n1 5\n",
-            "line 2, column 3: `+5` is no weight of an edge: write a whole number from 1 to 2147483647",
+            "line 2, column 3: `+5` is not a valid weight of an edge: write a whole number from 1 to 2147483647",
         ),
         (
             "2 1 001\n2 5\n1\n",
@@ -360,5 +360,8 @@ fn a_hundred_thousand_components_are_written_and_read() {
     // The mistake is at the end of a line of half a million characters.
     let broken = text.replacen(" 100000 1\n", " 100000 x\n", 1);
     let error = read_metis(&broken, &reading).unwrap_err().to_string();
-    assert!(error.contains("`x` is no weight of an edge"), "{error}");
+    assert!(
+        error.contains("`x` is not a valid weight of an edge"),
+        "{error}"
+    );
 }

@@ -118,7 +118,7 @@ fn a_plan_is_read_back_for_what_is_there_now() {
     assert_eq!(said.come.len(), 1);
     assert_eq!(said.gone, [("c5".to_owned(), OsThread(5))]);
     assert_eq!(said.moved.len(), 1);
-    assert!(said.to_string().contains("`c5` is no more"));
+    assert!(said.to_string().contains("`c5` is gone"));
     for (text, word) in [
         ("x", "line 1"),
         (r#"{"format": 7, "places": []}"#, "format 7"),

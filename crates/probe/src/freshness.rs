@@ -161,11 +161,11 @@ fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verd
 
 /// Two threads that take turns until they are stopped.
 ///
-/// | field | who writes | who reads |
+/// | field | written by | read by |
 /// |---|---|---|
 /// | `lines` | both, in turn: the first at even numbers, the second at odd ones | both |
-/// | `is_over` | either, once, when time is over or the first has what it wants | both, where they wait |
-/// | `end_ns` | nobody | both, where they wait |
+/// | `is_over` | either, once, when time is over or the first is done | both, where they wait |
+/// | `end_ns` | neither | both, where they wait |
 #[derive(Debug)]
 struct Table {
     lines: [Line; LINES],

@@ -116,6 +116,16 @@ pub fn ratio(above: &[f64], below: &[f64]) -> Option<Ratio> {
     })
 }
 
+/// The ratio of two ratios of medians, with its bootstrap interval: of the first side to the second
+/// over that of the third to the fourth.
+#[must_use]
+pub fn ratio_of_ratios(sides: [&[f64]; 4]) -> Option<Ratio> {
+    interval(&sides, |drawn| {
+        let median = |side: usize| median(&drawn[side]);
+        Some(median(0)? / median(1)? / (median(2)? / median(3)?))
+    })
+}
+
 /// A figure computed from several lists of measurements, with its bootstrap interval: each list is
 /// drawn anew, and the figure computed of what was drawn. `None` if a list is empty, the
 /// figure is none or an end of the interval is infinite.

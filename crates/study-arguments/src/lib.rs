@@ -1,5 +1,5 @@
-//! The arguments of `hearth study`, defined once for two programs: `hearth`, whose help, completions
-//! and manual pages show them, and `hearth-study`, which it hands the words over to.
+//! The arguments of `hearth study`, defined once for two programs: `hearth`, whose help,
+//! completions and manual pages show them, and `hearth-study`, which it hands the words over to.
 //!
 //! The crate must never know what a study does: the names of studies are words here.
 //!

@@ -3,7 +3,7 @@
 //! | word of a chunk | written by | read by |
 //! |---|---|---|
 //! | order, count, events | the thread that has it open | readers |
-//! | is open | 0 → 1: who takes it, by exchange; 1 → 0: who has it | both |
+//! | is open | 0 → 1: the taker, by exchange; 1 → 0: the owner | both |
 //!
 //! The oldest chunk is overwritten. If a thread still has it open, because it has written little
 //! since, the next one is taken instead. So no two threads write into one chunk, and nobody waits;

@@ -2,15 +2,15 @@
 //!
 //! | what | written by | when |
 //! |---|---|---|
-//! | a component's words | who has the component: its carrier, or who makes a parked one ready | between its changes of state |
+//! | a component's words | the component's holder: its carrier, or the party that readies it | between its state changes |
 //! | its ports' waits | the same | the same |
-//! | ports' peers | who connects | by compare-and-exchange, once |
+//! | ports' peers | the connecting thread | by compare-and-exchange, once |
 //! | a worker's words | its thread | |
 //! | chunks | see `pen.rs` | |
-//! | names, remarks | who has the lock `naming` | |
-//! | a move | who took its place by an addition | a place comes again after 4096 moves |
-//! | sizes of values | who has the component | |
-//! | the rest of the header | anybody | by addition |
+//! | names, remarks | the holder of the lock `naming` | |
+//! | a move | the thread that took its place by an addition | a place recurs after 4096 moves |
+//! | sizes of values | the component's holder | |
+//! | the rest of the header | any thread | by addition |
 
 use std::fs::File;
 use std::io;

@@ -203,7 +203,7 @@ pub enum Unfit {
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::Absent => f.write_str("this is no recording of a run"),
+            Unfit::Absent => f.write_str("this is not a recording of a run"),
             Unfit::Version(version) => write!(
                 f,
                 "this recording has layout {version}, and this command knows {VERSION}"

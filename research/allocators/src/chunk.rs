@@ -305,7 +305,8 @@ fn payload(bytes: usize) -> usize {
     round_up(bytes.max(PAYLOAD_MIN), ALIGN)
 }
 
-// SAFETY: chunks lie side by side within regions of the source; each is either listed or handed out.
+// SAFETY: chunks lie side by side within regions of the source; each is either listed or handed
+// out.
 unsafe impl<S: FreeSet, G: Grow> Heap for Chunks<S, G> {
     const OVERHEAD: usize = OVERHEAD;
 

@@ -1,12 +1,12 @@
 //! The allocators of the node-aware allocator study as published, and what measures them.
 //!
-//! [`nmart`] is the source's own allocator; [`sequential`], [`half_fit`] and [`tlsf`] are those that
-//! it is compared with. Each is a library over memory that it is given ([`heap::Heap`],
+//! [`nmart`] is the source's own allocator; [`sequential`], [`half_fit`] and [`tlsf`] are those
+//! that it is compared with. Each is a library over memory that it is given ([`heap::Heap`],
 //! [`nmart::Nmart`]), so that tests can drive it, and a shared object to be preloaded in place of
 //! `malloc`: the examples of this package, built by `cargo build -p hearth-allocators --examples`,
 //! are one such object for each, so that nothing is chosen while the clock runs ([`mod@preload`]).
-//! [`meter`] is preloaded before any allocator and counts, times or records each call;
-//! [`workload`] has the programs that put load on one, [`synthetic`] the source's models of load.
+//! [`meter`] is preloaded before any allocator and counts, times or records each call; [`workload`]
+//! has the programs that put load on one, [`synthetic`] the source's models of load.
 //!
 //! This is a study: nothing of Hearth itself allocates with it. It must never know what is measured
 //! with it or what was published as a result, and it prints nothing. Its code is unsafe as it makes

@@ -26,8 +26,8 @@ pub enum Units {
 pub enum Distribution {
     /// Even from the first to the second.
     Even(f64, f64),
-    /// Upper edges of bins, and how much lies up to them. Within a bin it is even. What is beyond the
-    /// last edge counts as the last bin's.
+    /// Upper edges of bins, and how much lies up to them. Within a bin it is even. What is beyond
+    /// the last edge counts as the last bin's.
     Histogram(&'static [(u32, f64)]),
     /// Mean and standard deviation; what would be below 0 is 0.
     Normal(f64, f64),

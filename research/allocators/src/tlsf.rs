@@ -283,7 +283,8 @@ fn rounded(bytes: usize) -> usize {
     round_up(bytes.max(PAYLOAD_MIN), ALIGN)
 }
 
-// SAFETY: blocks lie side by side within regions of the source; each is either listed or handed out.
+// SAFETY: blocks lie side by side within regions of the source; each is either listed or handed
+// out.
 unsafe impl<G: Grow, const COUNTED: bool> Heap for Tlsf<G, COUNTED> {
     const OVERHEAD: usize = OVERHEAD;
 

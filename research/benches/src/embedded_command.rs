@@ -18,8 +18,8 @@ pub(crate) fn names<'a>() -> impl Iterator<Item = &'a str> {
     SHAPES.iter().map(|shape| shape.name)
 }
 
-/// For `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself: seconds and
-/// a sum.
+/// For `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself: seconds
+/// and a sum.
 pub(crate) fn embedded(words: &[String]) -> Result<String, String> {
     let [name, placement, rounds] = words else {
         return Err("embedded has a shape, a placement and a number of rounds".into());

@@ -5,12 +5,10 @@
     reason = "a command speaks to its user"
 )]
 
-mod actors;
 mod cachet_command;
-mod command;
-mod components;
+mod command_speed;
 mod embedded_command;
-mod heap_command;
+mod heap_report;
 mod heaps_command;
 mod message_model;
 mod net_command;
@@ -18,6 +16,8 @@ mod net_server;
 mod pair_latency;
 mod placements_command;
 mod reorder_command;
+mod runtime_report;
+mod savina_report;
 mod servers_command;
 mod sync_command;
 
@@ -50,7 +50,7 @@ struct Request {
     brief: bool,
     /// Only whether the answers are right.
     small: bool,
-    heap: heap_command::Options,
+    heap: heap_report::Options,
 }
 
 impl Request {
@@ -103,15 +103,18 @@ fn main() -> ExitCode {
         keep(benchmark.name, compare(benchmark, input, effort.repeats));
     }
     for row in ROWS.iter().filter(|row| request.wants(row.name)) {
-        keep(row.name, components::row(row, effort));
+        keep(row.name, runtime_report::row(row, effort));
     }
-    let mut table = actors::Table::default();
+    let mut table = savina_report::Table::default();
     let programs = savina::programs();
     for program in wanted_of(&programs, &request) {
-        keep(program.name, actors::row(program, effort, &mut table));
+        keep(
+            program.name,
+            savina_report::row(program, effort, &mut table),
+        );
     }
     table.print();
-    let commands = command::BENCHMARKS.iter();
+    let commands = command_speed::BENCHMARKS.iter();
     for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
         keep(name, measure(effort));
     }
@@ -126,12 +129,12 @@ fn main() -> ExitCode {
     }
     if request.wants(HEAP) {
         let (size, usual) = if request.brief {
-            (Size::Brief, heap_command::REPEATS_BRIEF)
+            (Size::Brief, heap_report::REPEATS_BRIEF)
         } else {
-            (Size::Full, heap_command::REPEATS)
+            (Size::Full, heap_report::REPEATS)
         };
         let repeats = request.repeats.unwrap_or(usual);
-        keep(HEAP, heap_command::heap(&request.heap, repeats, size));
+        keep(HEAP, heap_report::heap(&request.heap, repeats, size));
     }
     if request.record {
         failed |= record(&rows).is_err_and(|error| {
@@ -202,7 +205,7 @@ fn small(request: &Request) -> ExitCode {
 
 fn names() -> String {
     let programs = BENCHMARKS.iter().map(|benchmark| benchmark.name);
-    let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
+    let commands = command_speed::BENCHMARKS.iter().map(|(name, _)| *name);
     let rows = ROWS.iter().map(|row| row.name);
     let of_savina = savina::programs();
     let placements: Vec<String> = placements_command::names().collect();

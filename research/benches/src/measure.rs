@@ -199,8 +199,8 @@ pub fn side_by_side(commands: Vec<Command>, cores: &[usize]) -> Result<(f64, boo
 /// Begins the last line of what [`tell_peak`] prints.
 const PEAK: &str = "most resident bytes: ";
 
-/// What the command `peak PROGRAM ARGUMENT…` does: runs a program and says what was resident of it at
-/// most. A process of its own, as the system tells the most of all children that it waited for.
+/// What the command `peak PROGRAM ARGUMENT…` does: runs a program and says what was resident of it
+/// at most. A process of its own, as the system tells the most of all children that it waited for.
 pub fn tell_peak(words: &[String]) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("no program")?;
     let output = Command::new(program)

@@ -1,9 +1,11 @@
-//! Event servers in every static cell beside the adaptive one: replies for a second, and how soon it has settled.
+//! Event servers in every static cell beside the adaptive one: replies for a second, and how soon
+//! it has settled.
 //!
-//! A cell is a pattern, a way to wait and a number of threads. All cells are looked at once at each point of load; the
-//! best of them then take turns with the adaptive server, each run with a new process and new connections, so that each
-//! has to settle anew within the warm-up. For each turn the best cell is the one that was best in all other turns: chosen by
-//! the run it is compared in, it would have chance on its side.
+//! A cell is a pattern, a way to wait and a number of threads. All cells are looked at once at each
+//! point of load; the best of them then take turns with the adaptive server, each run with a new
+//! process and new connections, so that each has to settle anew within the warm-up. For each turn
+//! the best cell is the one that was best in all other turns: chosen by the run it is compared in,
+//! it would have chance on its side.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -35,8 +37,8 @@ const SETTLED: f64 = 0.9;
 /// Over so many samples rates are looked at for that.
 const SETTLED_SAMPLES: usize = 10;
 
-/// Warm-up and what counts after it, in seconds: to look, and to compare. The warm-up is shorter than the time in which
-/// the adaptive server is to settle.
+/// Warm-up and what counts after it, in seconds: to look, and to compare. The warm-up is shorter
+/// than the time in which the adaptive server is to settle.
 const LOOK: (f64, f64) = (0.15, 0.2);
 const COMPARE: (f64, f64) = (1.4, 0.6);
 
@@ -68,7 +70,8 @@ impl Cell {
         for pattern in fixed.filter(|pattern| pattern.to_string() != ADAPTIVE) {
             for mechanism in Mechanism::all() {
                 for threads in THREADS {
-                    // One that waits and none that works is no server; a system may forbid a mechanism.
+                    // One that waits and none that works is no server; a system may forbid a
+                    // mechanism.
                     let may_be = pattern != Pattern::HalfAsync || threads > 1;
                     if may_be && mechanism.check().is_ok() {
                         cells.push(Cell {
@@ -207,7 +210,8 @@ impl Point {
     }
 }
 
-/// When the rate over some samples was for the last time far below what it was after the warm-up; seconds.
+/// When the rate over some samples was for the last time far below what it was after the warm-up;
+/// seconds.
 fn settled(samples: &[(f64, f64)], warm_up: f64) -> f64 {
     let rates: Vec<(f64, f64)> = samples
         .windows(SETTLED_SAMPLES + 1)
@@ -409,7 +413,8 @@ mod tests {
     #[test]
     fn the_best_of_a_turn_is_told_by_the_others() {
         let cells = [vec![9.0, 10.0, 40.0], vec![10.0, 20.0, 20.0]];
-        // The first is best by its median where the third turn counts, and not for that turn itself.
+        // The first is best by its median where the third turn counts, and not for that turn
+        // itself.
         let ratios = over_best(&[10.0, 20.0, 20.0], &cells);
         assert_eq!(ratios, Some(vec![10.0 / 9.0, 2.0, 1.0]));
     }

@@ -1,7 +1,7 @@
 //! The server of `net`: what the command `serve` does, in a process of its own.
 //!
-//! A request is so many bytes; it costs so many rounds of a loop, and its reply is as long. Rounds and not time: a
-//! thread that is kept from its core must not have worked meanwhile.
+//! A request is so many bytes; it costs so many rounds of a loop, and its reply is as long. Rounds
+//! and not time: a thread that is kept from its core must not have worked meanwhile.
 
 use std::hint::black_box;
 use std::io::{BufRead, Write as _};
@@ -66,8 +66,8 @@ pub(crate) fn rounds_per_us() -> f64 {
     ROUNDS as f64 / (least * 1e6)
 }
 
-/// Serves by `PATTERN MECHANISM THREADS ROUNDS`, prints its port, and ends with its input; then it prints how many
-/// replies there were after each [`SAMPLE`], from the first on.
+/// Serves by `PATTERN MECHANISM THREADS ROUNDS`, prints its port, and ends with its input; then it
+/// prints how many replies there were after each [`SAMPLE`], from the first on.
 pub(crate) fn serve(words: &[String]) -> Result<String, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let [pattern, mechanism, threads, rounds] = words else {

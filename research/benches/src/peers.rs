@@ -30,8 +30,8 @@ pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What cargo or `research/benches/install-peers` put beside this program. `hint` says what to do if it is
-/// not there.
+/// What cargo or `research/benches/install-peers` put beside this program. `hint` says what to do
+/// if it is not there.
 pub fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let found = this.parent().unwrap_or(Path::new(".")).join(path);
@@ -123,8 +123,8 @@ impl Peers {
         })
     }
 
-    /// One run of each: their seconds, Insense's first, and whether one was disturbed. Both must say the
-    /// same.
+    /// One run of each: their seconds, Insense's first, and whether one was disturbed. Both must
+    /// say the same.
     pub fn turn(&self, input: u32, clock: Clock) -> Result<((f64, f64), bool), String> {
         let seconds = |run: &Run| match clock {
             Clock::Cpu => run.times.cpu,

@@ -1,7 +1,7 @@
 //! All placements of a program's components on a few cores, up to what is alike.
 //!
-//! Two components are alike if they are of the same type and have the same partners: which of them is
-//! where makes no difference, only how many are. Nor does it matter which core is which.
+//! Two components are alike if they are of the same type and have the same partners: which of them
+//! is where makes no difference, only how many are. Nor does it matter which core is which.
 
 use hearth_lang::analysis::graph::{InstanceId, Kind};
 use hearth_lang::compile::{Options, graph};
@@ -95,8 +95,8 @@ impl Components {
         (found.len() <= most).then_some(found)
     }
 
-    /// The same for all placements that differ in the numbers of the cores alone, or in which of those
-    /// that are alike are where.
+    /// The same for all placements that differ in the numbers of the cores alone, or in which of
+    /// those that are alike are where.
     fn canonical(&self, placement: &Placement) -> Placement {
         let mut first = None;
         let cores = 1 + placement.iter().copied().max().unwrap_or(0);

@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The source's six, and five of mixed patterns: files below `benches`, and what is written for what in
-/// them, so that a run takes a few tenths of a second.
+/// The source's six, and five of mixed patterns: files below `benches`, and what is written for
+/// what in them, so that a run takes a few tenths of a second.
 const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
     ("../../tests/workloads/alloc", &[(", 1000)", ", 3000)")]),
     ("../../tests/workloads/cache", &[(", 10000)", ", 400000)")]),
@@ -292,7 +292,8 @@ fn best_of(
         .collect())
 }
 
-/// What `hearth run --place talk` gives the program: it is run, and what was kept for it is looked up.
+/// What `hearth run --place talk` gives the program: it is run, and what was kept for it is looked
+/// up.
 fn talk(trial: &Trial<'_>, source: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let cache = trial.workshop.join("cache");
     let mut command = Command::new(beside("hearth", "use benches/run")?);

@@ -1,7 +1,8 @@
-//! Look-ups in a tree larger than the caches, as they come and grouped by subtree: temporal reorganisation.
+//! Look-ups in a tree larger than the caches, as they come and grouped by subtree: temporal
+//! reorganisation.
 //!
-//! Fairness: the same tree, the same keys (fixed seed) in the same requests; grouping pays for its sorting, within
-//! the time measured. Every look-up's answer is checked by the sum.
+//! Fairness: the same tree, the same keys (fixed seed) in the same requests; grouping pays for its
+//! sorting, within the time measured. Every look-up's answer is checked by the sum.
 
 use hearth::sync::{Mode, Order, Owned};
 use hearth_benches::measure::in_order;

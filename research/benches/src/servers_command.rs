@@ -1,5 +1,5 @@
-//! Servers by message and as under a lock: which way serves more requests, by how much data a request goes
-//! through and where the clients are.
+//! Servers by message and as under a lock: which way serves more requests, by how much data a
+//! request goes through and where the clients are.
 
 use hearth_benches::measure::{in_order, run};
 use hearth_benches::peers::build_insense;

@@ -1,8 +1,10 @@
-//! Sections in every way beside other locks: what a call costs alone, and when several threads call.
+//! Sections in every way beside other locks: what a call costs alone, and when several threads
+//! call.
 //!
-//! Fairness: every side runs the same closure on the same data, lines of 64 bytes that it adds to; a thread adds to
-//! so many lines of its own between two calls. All sides use their defaults. By message, the proprietor is a thread
-//! more than the others have, and shares their cores. The sum of all lines must come out right.
+//! Fairness: every side runs the same closure on the same data, lines of 64 bytes that it adds to;
+//! a thread adds to so many lines of its own between two calls. All sides use their defaults. By
+//! message, the proprietor is a thread more than the others have, and shares their cores. The sum
+//! of all lines must come out right.
 
 use hearth::sync::{Copying, LockKind, Mode, Owned, Queue};
 use hearth_benches::measure::in_order;
@@ -173,7 +175,8 @@ pub(crate) fn sync(effort: Effort) -> Result<String, String> {
 
 fn row(cell: &Cell, seconds: f64, repeats: usize) -> Result<String, String> {
     let calls = cell.calls(seconds)?;
-    // Queues that hand over in order are slow with more threads than cores, and need not run as long.
+    // Queues that hand over in order are slow with more threads than cores, and need not run as
+    // long.
     let calls_of = |side: &str| match side {
         "ticket" | "mcs" | "cohort" if cell.threads > 2 => (calls / 20).max(100),
         _ => calls,

@@ -145,6 +145,31 @@ pub enum StudyError {
     },
 }
 
+impl StudyError {
+    /// Refuses a count that is given and is not from 1 to `largest`.
+    pub(crate) fn check(
+        what: &'static str,
+        given: Option<u32>,
+        largest: u32,
+    ) -> Result<(), StudyError> {
+        match given {
+            Some(given) if given == 0 || given > largest => Err(StudyError::Count {
+                what,
+                given,
+                largest,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The machine is not as it must be.
+    pub(crate) fn machine(why: impl ToString) -> StudyError {
+        StudyError::Machine {
+            why: why.to_string(),
+        }
+    }
+}
+
 impl From<Refused> for StudyError {
     fn from(refused: Refused) -> Self {
         StudyError::Refused(refused)

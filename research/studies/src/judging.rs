@@ -1,8 +1,9 @@
 //! Claims, judged by rules. The same rules judge what is measured here and what a source published.
 //!
-//! Everything compared is a ratio of two figures. Two are *alike* if they differ by no more than [`ALIKE`] and nothing
-//! speaks against it; one is *more* if the whole interval of the ratio is above 1. The interval is the 95 % bootstrap
-//! interval of the ratio of medians; a published figure has none. A claim's size is met within a factor of [`SIZE`].
+//! Everything compared is a ratio of two figures. Two are *alike* if they differ by no more than
+//! [`ALIKE`] and nothing speaks against it; one is *more* if the whole interval of the ratio is
+//! above 1. The interval is the 95 % bootstrap interval of the ratio of medians; a published figure
+//! has none. A claim's size is met within a factor of [`SIZE`].
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

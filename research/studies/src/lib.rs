@@ -1,34 +1,37 @@
 //! The sources' experiments, run again: the published figure beside the figure measured here.
 //!
 //! A study is a list of experiments with a page that compares. [`STUDIES`] names them; each has a
-//! module. They measure on the machine at hand and write files into a folder; what a machine
-//! cannot show is said, never made up.
+//! module. [`study`] is the engine that runs them, [`claims`] judges what they find. They measure
+//! on the machine at hand and write files into a folder; what a machine cannot show is said, never
+//! made up.
 //!
 //! This crate must never know how results are shown in a terminal or how a command line is read,
 //! and it prints nothing.
 //!
 //! ```
-//! use hearth_studies::{STUDIES, study};
+//! use hearth_studies::{STUDIES, named};
 //!
-//! let named = study("cache-impact")?;
-//! assert!(STUDIES.iter().any(|listed| listed.name == named.name));
+//! let study = named("cache-impact")?;
+//! assert!(STUDIES.iter().any(|listed| listed.name == study.name));
 //! # Ok::<(), hearth_studies::StudyError>(())
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod cache_impact;
-pub mod cache_server;
+pub mod claims;
 mod ending;
 mod error;
 pub mod event_patterns;
 pub mod insense_multicore;
 pub mod judging;
 mod kept;
+pub mod memcached;
 pub mod message_passing;
 pub mod nmart;
 mod pages;
 mod progress;
 pub mod results;
+pub mod study;
 mod surroundings;
 
 pub use ending::Outcome;
@@ -37,7 +40,7 @@ pub use progress::Progress;
 
 /// A study that can be run.
 #[derive(Clone, Copy, Debug)]
-pub struct Study {
+pub struct Listed {
     /// What it is called on the command line.
     pub name: &'static str,
     /// What it is about, in one line.
@@ -47,36 +50,36 @@ pub struct Study {
 }
 
 /// All studies.
-pub const STUDIES: &[Study] = &[
-    Study {
+pub const STUDIES: &[Listed] = &[
+    Listed {
         name: "cache-impact",
         title: "what it costs that a receiver runs on another core or chip, by size of the message",
         experiments: cache_impact::experiments,
     },
-    Study {
+    Listed {
         name: "nmart",
         title: "an allocator in bounded time for machines of several nodes, beside six others",
         experiments: nmart::experiments,
     },
-    Study {
+    Listed {
         name: "insense-multicore",
         title: "what private heaps and the placement of components are worth, by six workloads",
-        experiments: insense_multicore::experiments,
+        experiments: study::listed::<insense_multicore::Experiment>,
     },
-    Study {
+    Listed {
         name: "memcached",
         title: "a server's critical section under a lock or by message, beside memcached",
-        experiments: cache_server::experiments,
+        experiments: study::listed::<memcached::Experiment>,
     },
-    Study {
+    Listed {
         name: "event-patterns",
         title: "event servers: which threads wait, which work, and how they wait for 512 connections",
-        experiments: event_patterns::experiments,
+        experiments: study::listed::<event_patterns::Experiment>,
     },
-    Study {
+    Listed {
         name: "message-passing",
         title: "a section of code under a lock, or by message to who has its data: what caches make of it",
-        experiments: message_passing::experiments,
+        experiments: study::listed::<message_passing::Experiment>,
     },
 ];
 
@@ -84,8 +87,8 @@ pub const STUDIES: &[Study] = &[
 ///
 /// # Errors
 /// [`StudyError::UnknownStudy`] if there is none.
-pub fn study(name: &str) -> Result<&'static Study, StudyError> {
-    let found = STUDIES.iter().find(|study| study.name == name);
+pub fn named(name: &str) -> Result<&'static Listed, StudyError> {
+    let found = STUDIES.iter().find(|listed| listed.name == name);
     found.ok_or_else(|| StudyError::UnknownStudy {
         given: name.to_owned(),
     })

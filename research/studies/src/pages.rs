@@ -1,4 +1,5 @@
-//! What the pages of all studies have in common: where it was measured, what is to be known of the run, and claims.
+//! What the pages of all studies have in common: where it was measured, what is to be known of the
+//! run, and claims.
 
 use hearth_draw::page::{Page, Section, Tone};
 

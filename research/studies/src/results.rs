@@ -1,5 +1,5 @@
-//! What all studies keep: the run they are of, figures by run, and a folder with `results.json`, replaced whole, and
-//! tables for each experiment. Whatever stops a study, what is there is good.
+//! What all studies keep: the run they are of, figures by run, and a folder with `results.json`,
+//! replaced whole, and tables for each experiment. Whatever stops a study, what is there is good.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,6 +141,18 @@ impl<C> Cell<C> {
         self.figures.push(figure, value);
     }
 
+    /// Runs that are there: those of the figure that was taken most often.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let counts = self.figures.iter().map(|(_, values)| values.len());
+        counts.max().unwrap_or(0)
+    }
+
+    /// Is any of so many runs missing, and can it be made?
+    pub(crate) fn lacks(&self, runs: usize) -> bool {
+        self.failed.is_none() && self.count() < runs
+    }
+
     /// A figure of all runs.
     #[must_use]
     pub fn runs(&self, figure: &str) -> &[f64] {
@@ -163,7 +175,8 @@ impl<C> Cell<C> {
 /// A file's name and what it holds.
 pub type File = (String, String);
 
-/// The two tables of an experiment: figures over the runs, and every run. A row begins with what the head names.
+/// The two tables of an experiment: figures over the runs, and every run. A row begins with what
+/// the head names.
 #[must_use]
 pub fn tables(experiment: &str, head: &str, rows: &[(String, &Figures)]) -> [File; 2] {
     let mut summaries = format!("{head},figure,runs,median,least,most,mean,deviation\n");
@@ -220,7 +233,8 @@ pub trait Found: Serialize + DeserializeOwned {
     /// The same, to be changed.
     fn about_mut(&mut self) -> &mut About;
 
-    /// What, beside the machine and the build, keeps these results from being gone on with as `empty` is to be.
+    /// What, beside the machine and the build, keeps these results from being gone on with as
+    /// `empty` is to be.
     fn differs(&self, empty: &Self) -> Option<&'static str>;
 
     /// Takes over what `empty` asks for.
@@ -309,8 +323,8 @@ impl<R: Found> Folder<R> {
         kept::replace(&self.path, name, contents)
     }
 
-    /// Measures, and notes how long that took, what the hypervisor took meanwhile, and whether all is there. What was
-    /// measured before an error is kept, too.
+    /// Measures, and notes how long that took, what the hypervisor took meanwhile, and whether all
+    /// is there. What was measured before an error is kept, too.
     pub(crate) fn fill(
         &self,
         system: &dyn System,

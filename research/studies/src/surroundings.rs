@@ -1,5 +1,5 @@
-//! The cores of the machine that a study runs on, and what else that does meanwhile, in sentences without a full
-//! stop.
+//! The cores of the machine that a study runs on, and what else that does meanwhile, in sentences
+//! without a full stop.
 
 use hearth_machine::capture::Capture;
 use hearth_sys::{System, policy, procfs};

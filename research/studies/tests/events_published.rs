@@ -1,19 +1,23 @@
-//! The study of event servers: the published findings give the published answers by the rules that judge this
-//! machine; the rules by themselves, on results that are made up; what is run.
+//! The study of event servers: the published findings give the published answers by the rules that
+//! judge this machine; the rules by themselves, on results that are made up; what is run.
 
 use std::collections::BTreeSet;
 
 use hearth_net::{Mechanism, Pattern};
+use hearth_studies::claims::Evidence;
 use hearth_studies::event_patterns::figures::Figures;
 use hearth_studies::event_patterns::grid::{GRID, Kind};
 use hearth_studies::event_patterns::page;
 use hearth_studies::event_patterns::plan::{APART, Case, cases};
 use hearth_studies::event_patterns::published;
-use hearth_studies::event_patterns::results::Cell;
-use hearth_studies::event_patterns::verdict::Evidence;
+use hearth_studies::event_patterns::results::{Cell, Site};
+use hearth_studies::event_patterns::verdict::{
+    CLAIMS, as_published as published_evidence, measured,
+};
 use hearth_studies::event_patterns::{Experiment, Options, Results};
 use hearth_studies::judging::{Answer, Figure, Verdict};
 use hearth_studies::results::Machine;
+use hearth_studies::study::Choice;
 
 fn verdict(evidence: &Evidence, id: &str) -> Verdict {
     let verdicts = evidence.verdicts();
@@ -23,7 +27,7 @@ fn verdict(evidence: &Evidence, id: &str) -> Verdict {
 
 #[test]
 fn the_published_findings_give_the_published_answers() {
-    for verdict in Evidence::published().verdicts() {
+    for verdict in published_evidence().verdicts() {
         let wanted = match verdict.published {
             Some(_) => Answer::Yes,
             None => Answer::CannotTell,
@@ -53,7 +57,7 @@ fn every_row_is_understood() {
 #[test]
 fn a_claim_needs_its_direction_its_size_and_cores() {
     let with = |cores, name: &str, figure| {
-        let mut evidence = Evidence::new(cores);
+        let mut evidence = Evidence::new(&CLAIMS, cores);
         evidence.put(name, figure);
         evidence
     };
@@ -77,7 +81,7 @@ fn a_claim_needs_its_direction_its_size_and_cores() {
         "{}",
         few.because
     );
-    let none = verdict(&Evidence::new(16), "milder");
+    let none = verdict(&Evidence::new(&CLAIMS, 16), "milder");
     assert_eq!(
         (none.answer, &*none.because),
         (Answer::CannotTell, "not measured")
@@ -87,8 +91,9 @@ fn a_claim_needs_its_direction_its_size_and_cores() {
     assert_eq!(verdict(&part, "edge-over-select").answer, Answer::InPart);
 }
 
-/// Results of a machine with so many cores for the server, in which the source is right: the waiting thread or the serial
-/// section sets the limit, and threads beyond ten harm Half-Sync/Half-Async.
+/// Results of a machine with so many cores for the server, in which the source is right: the
+/// waiting thread or the serial section sets the limit, and threads beyond ten harm
+/// Half-Sync/Half-Async.
 fn as_published(server_cores: usize) -> Results {
     let machine = Machine {
         processor: "an imagined one".into(),
@@ -98,7 +103,7 @@ fn as_published(server_cores: usize) -> Results {
         nodes: vec![0],
     };
     let cores: Vec<usize> = (0..2 * server_cores).collect();
-    let mut results = Results::new(machine, &cores, Options::default());
+    let mut results = Results::new(machine, Site::new(&cores), Options::default());
     for case in cases(Experiment::Threads, &Options::default()) {
         let mut cell = Cell::new(case.clone());
         for run in 0..5 {
@@ -146,7 +151,7 @@ fn imagined(case: &Case, noise: f64) -> Figures {
 
 #[test]
 fn a_machine_as_the_sources_gives_its_answers_and_a_small_one_fewer() {
-    let large = Evidence::measured(&as_published(16));
+    let large = measured(&as_published(16));
     for verdict in large.verdicts() {
         let is_known = verdict.published.is_some();
         assert!(
@@ -158,7 +163,7 @@ fn a_machine_as_the_sources_gives_its_answers_and_a_small_one_fewer() {
         );
         assert!(is_known || verdict.answer != Answer::CannotTell);
     }
-    let small = Evidence::measured(&as_published(1)).verdicts();
+    let small = measured(&as_published(1)).verdicts();
     let told: Vec<&str> = small
         .iter()
         .filter(|verdict| verdict.answer != Answer::CannotTell)
@@ -188,7 +193,7 @@ fn a_machine_as_the_sources_gives_its_answers_and_a_small_one_fewer() {
 fn the_page_has_every_claim_and_figure() {
     let results = as_published(4);
     let html = page::page(&results);
-    for verdict in Evidence::measured(&results).verdicts() {
+    for verdict in measured(&results).verdicts() {
         let words = verdict.claim.replace('%', "");
         let begin: String = words.chars().take(20).collect();
         assert!(html.contains(&begin), "{begin}");
@@ -243,10 +248,10 @@ fn the_grid_has_the_sources_cells_and_all_of_ours() {
 fn halves_of_the_cores_are_the_servers_and_the_clients() {
     let machine = as_published(1).about.machine;
     let of = |cores: &[usize]| {
-        let results = Results::new(machine.clone(), cores, Options::default());
+        let results = Results::new(machine.clone(), Site::new(cores), Options::default());
         (
-            results.server_cores.clone(),
-            results.client_cores.clone(),
+            results.site.server_cores.clone(),
+            results.site.client_cores.clone(),
             results.cores_of_server("together"),
         )
     };

@@ -1,12 +1,13 @@
-//! The memcached study's published figures give the published answers by the rules that judge this machine; and
-//! made-up results give the answers that they must.
+//! The memcached study's published figures give the published answers by the rules that judge this
+//! machine; and made-up results give the answers that they must.
 
-use hearth_studies::cache_server::kinds::KINDS;
-use hearth_studies::cache_server::plan::{Case, OURS, rounds};
-use hearth_studies::cache_server::results::Cell;
-use hearth_studies::cache_server::verdict::{AUTO, Evidence, between};
-use hearth_studies::cache_server::{Experiment, Options, Results, page, published};
+use hearth_studies::claims::Evidence;
 use hearth_studies::judging::{Answer, Verdict};
+use hearth_studies::memcached::kinds::KINDS;
+use hearth_studies::memcached::plan::{Case, OURS, rounds};
+use hearth_studies::memcached::results::{Cell, Site};
+use hearth_studies::memcached::verdict::{AUTO, CLAIMS, as_published, between, measured};
+use hearth_studies::memcached::{Experiment, Options, Results, page, published};
 
 fn verdict(evidence: &Evidence, id: &str) -> Verdict {
     let mut verdicts = evidence.verdicts().into_iter();
@@ -15,7 +16,7 @@ fn verdict(evidence: &Evidence, id: &str) -> Verdict {
 
 #[test]
 fn the_published_figures_give_the_published_answers() {
-    for verdict in Evidence::published().verdicts() {
+    for verdict in as_published().verdicts() {
         let Verdict {
             id,
             answer,
@@ -41,7 +42,7 @@ fn the_published_figures_give_the_published_answers() {
 #[test]
 fn few_cores_do_not_refute_what_many_contend_for() {
     let with = |cores, gain| {
-        let mut evidence = Evidence::new(cores);
+        let mut evidence = Evidence::new(&CLAIMS, cores);
         evidence.put("gain 70", gain);
         verdict(&evidence, "gain-30").answer
     };
@@ -53,7 +54,7 @@ fn few_cores_do_not_refute_what_many_contend_for() {
     assert_eq!(with(2, between(1.15, 1.1, 1.2)), Answer::InPart);
     assert_eq!(with(32, between(1.1, 0.9, 1.3)), Answer::CannotTell);
     // These take no cores.
-    let mut evidence = Evidence::new(2);
+    let mut evidence = Evidence::new(&CLAIMS, 2);
     evidence.put("plain/lock", between(1.2, 1.1, 1.3));
     assert_eq!(verdict(&evidence, "plain-loses").answer, Answer::No);
     assert_eq!(verdict(&evidence, "spinning").answer, Answer::CannotTell);
@@ -63,7 +64,7 @@ fn few_cores_do_not_refute_what_many_contend_for() {
 fn made_up(cores: usize, law: impl Fn(&Case, &str) -> f64) -> Results {
     let options = Options::default();
     let machine = Default::default();
-    let mut results = Results::new(machine, (0..cores).collect(), options.clone());
+    let mut results = Results::new(machine, Site::new((0..cores).collect()), options.clone());
     results.about.is_complete = true;
     for experiment in Experiment::ALL {
         for round in rounds(experiment, &options, cores) {
@@ -141,7 +142,7 @@ fn results_as_the_source_says_reproduce_it() {
         answer,
         because,
         ..
-    } in Evidence::measured(&results).verdicts()
+    } in measured(&results).verdicts()
     {
         assert_eq!(answer, Answer::Yes, "{id}: {because}");
     }
@@ -154,7 +155,7 @@ fn two_cores_say_what_they_cannot_show_and_why() {
         "rate" => 100.0,
         _ => 10.0,
     });
-    let evidence = Evidence::measured(&results);
+    let evidence = measured(&results);
     let gain = verdict(&evidence, "gain-30");
     assert_eq!(gain.answer, Answer::CannotTell);
     assert!(gain.because.contains("2 cores"), "{}", gain.because);
@@ -186,7 +187,11 @@ fn the_page_and_its_charts_are_drawn_of_much_and_of_nothing() {
     let charts = page::charts(&results);
     assert!(charts.iter().any(|(name, _)| name == "optimisations-4.svg"));
     assert_eq!(charts.len(), 3 * 3 + 1 + 1 + 2);
-    let nothing = Results::new(Default::default(), vec![0, 1], Options::default());
+    let nothing = Results::new(
+        Default::default(),
+        Site::new(vec![0, 1]),
+        Options::default(),
+    );
     assert!(page::page(&nothing).contains("Not measured."));
     assert!(page::charts(&nothing).is_empty());
 }

@@ -1,19 +1,21 @@
-//! The message-passing study's published findings give the published answers by the rules that judge this machine;
-//! the rules on made-up results; what costs predict; the walks' references.
+//! The message-passing study's published findings give the published answers by the rules that
+//! judge this machine; the rules on made-up results; what costs predict; the walks' references.
 
 use std::collections::BTreeMap;
 
+use hearth_studies::claims::Evidence;
 use hearth_studies::judging::{Answer, Relation, Verdict};
 use hearth_studies::message_passing::costs::Costs;
 use hearth_studies::message_passing::distances::traced;
 use hearth_studies::message_passing::engine::experiments::Sizes;
 use hearth_studies::message_passing::engine::{Config, Defects};
-use hearth_studies::message_passing::evidence::{Evidence, Slopes, measured};
+use hearth_studies::message_passing::evidence::{Slopes, as_published, measured};
 use hearth_studies::message_passing::options::{DEFECTS, set_defect};
 use hearth_studies::message_passing::plan::{Case, Fit, rounds};
-use hearth_studies::message_passing::results::{BUSY, CYCLES, Cell, RATE};
+use hearth_studies::message_passing::results::{BUSY, CYCLES, Cell, RATE, Site};
 use hearth_studies::message_passing::{Experiment, Options, Results, page, published};
 use hearth_studies::results::Machine;
+use hearth_studies::study::Choice;
 use hearth_sync::Mode;
 
 /// A first cache of 512 lines at 1 ns, a second at 4 ns.
@@ -39,14 +41,18 @@ fn empty(cores: usize) -> Results {
         threads: cores,
         nodes: vec![0],
     };
-    Results {
-        costs: Some(costs()),
+    let site = Site {
+        cores: (0..cores).collect(),
+        cache_lines: 512,
         second_cache_lines: Some(16_384),
-        ..Results::new(machine, (0..cores).collect(), 512, Options::default())
-    }
+        costs: Some(costs()),
+        ..Site::default()
+    };
+    Results::new(machine, site, Options::default())
 }
 
-/// Results of a machine that does exactly what its costs predict, in three runs that differ by a hundredth.
+/// Results of a machine that does exactly what its costs predict, in three runs that differ by a
+/// hundredth.
 fn as_predicted(cores: usize, experiments: &[Experiment]) -> Results {
     let mut results = empty(cores);
     for &experiment in experiments {
@@ -86,7 +92,7 @@ fn answers(evidence: &Evidence) -> BTreeMap<&'static str, Verdict> {
 
 #[test]
 fn the_published_findings_give_the_published_answers() {
-    for verdict in Evidence::published().verdicts() {
+    for verdict in as_published().verdicts() {
         let because = &verdict.because;
         assert_eq!(verdict.answer, Answer::Yes, "{}: {because}", verdict.id);
     }
@@ -99,16 +105,17 @@ fn every_line_of_the_findings_is_read_and_the_numbers_are_the_sources() {
     assert_eq!(findings.len() + 1, text.lines().count());
     let numbers: Vec<f64> = findings
         .iter()
-        .filter_map(|finding| finding.value)
+        .filter_map(|finding| finding.figure.ratio.map(|(value, ..)| value))
         .collect();
     assert_eq!(numbers, [3.0, 0.77]);
     assert!(findings.iter().all(|finding| finding.place.contains("3.")));
-    let of = |name| findings.iter().find(|finding| finding.figure == name);
+    let of = |name| findings.iter().find(|finding| finding.name == name);
     let gain = of("displacement best message/lock").unwrap();
-    assert_eq!(gain.relation, Relation::More);
+    assert_eq!(gain.figure.relation, Relation::More);
 }
 
-/// With sixteen cores the model shows what the source saw: three times, the edge, level lines by message.
+/// With sixteen cores the model shows what the source saw: three times, the edge, level lines by
+/// message.
 #[test]
 fn a_machine_as_the_source_thinks_of_it_gives_its_answers() {
     let experiments = [Experiment::Displacement, Experiment::Invalidation];
@@ -121,7 +128,8 @@ fn a_machine_as_the_source_thinks_of_it_gives_its_answers() {
     assert!(verdicts["gain"].because.contains("best message/lock 3."));
     // It has more to send than the server takes long before that is busy.
     assert_eq!(verdicts["message-rises"].answer, Answer::InPart);
-    // More threads make it likelier that another one has modified a line, and all wait for the section.
+    // More threads make it likelier that another one has modified a line, and all wait for the
+    // section.
     assert_eq!(verdicts["thrashing"].answer, Answer::InPart);
     let words = verdicts["thrashing"].explained.join(" ");
     assert!(
@@ -215,8 +223,8 @@ fn costs_lie_on_the_curve_and_add_up() {
     assert!((many.rate - 1e9 / 178.0).abs() < 1.0);
 }
 
-/// A pass under the lock goes over both data: each reference of the section is as far apart as both are large. By
-/// message the section's stay in the first cache of the server.
+/// A pass under the lock goes over both data: each reference of the section is as far apart as both
+/// are large. By message the section's stay in the first cache of the server.
 #[test]
 fn walks_are_displaced_under_the_lock_and_not_by_message() {
     let all = traced(Sizes::CacheLines(64), &[64, 1024], 2, 1).unwrap();

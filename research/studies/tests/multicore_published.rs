@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use hearth_studies::claims::Evidence;
 use hearth_studies::insense_multicore::defects::DEFECTS;
 use hearth_studies::insense_multicore::layouts::Hand;
 use hearth_studies::insense_multicore::plan::rounds;
 use hearth_studies::insense_multicore::published;
-use hearth_studies::insense_multicore::verdict::Evidence;
+use hearth_studies::insense_multicore::verdict::{CLAIMS, as_published};
 use hearth_studies::insense_multicore::workloads::{Load, Workload};
 use hearth_studies::insense_multicore::{Experiment, Options};
 use hearth_studies::judging::{Answer, Figure, Relation};
@@ -23,7 +24,7 @@ fn answer(evidence: &Evidence, id: &str) -> Answer {
 
 #[test]
 fn the_published_figures_give_the_published_answers() {
-    for verdict in Evidence::published().verdicts() {
+    for verdict in as_published().verdicts() {
         assert_eq!(
             verdict.answer,
             Answer::Yes,
@@ -76,7 +77,7 @@ fn ratios_stand_to_each_other_by_their_intervals() {
 #[test]
 fn a_claim_needs_its_direction_and_its_size() {
     let with = |cores, name: &str, figure| {
-        let mut evidence = Evidence::new(cores);
+        let mut evidence = Evidence::new(&CLAIMS, cores);
         evidence.put(name, figure);
         evidence
     };
@@ -86,8 +87,11 @@ fn a_claim_needs_its_direction_and_its_size() {
     assert_eq!(four(Figure::between(3.0, 2.0, 4.0)), Answer::InPart);
     assert_eq!(four(Figure::between(1.4, 0.8, 2.0)), Answer::CannotTell);
     assert_eq!(four(Figure::between(0.5, 0.4, 0.6)), Answer::No);
-    assert_eq!(answer(&Evidence::new(4), "alloc-four"), Answer::CannotTell);
-    let mut misses = Evidence::new(4);
+    assert_eq!(
+        answer(&Evidence::new(&CLAIMS, 4), "alloc-four"),
+        Answer::CannotTell
+    );
+    let mut misses = Evidence::new(&CLAIMS, 4);
     for placement in ["os", "single", "spread"] {
         misses.put(
             &format!("misses private/shared {placement}"),
@@ -125,7 +129,7 @@ fn loads_have_the_sources_parameters() {
     );
     assert_eq!(load(Workload::NoCommunication).rounds, 1000);
     for experiment in Experiment::ALL {
-        for round in rounds(experiment, &options) {
+        for (_, round) in rounds(experiment, &options) {
             let different: BTreeSet<String> =
                 round.cases.iter().map(|case| format!("{case:?}")).collect();
             assert_eq!(different.len(), round.cases.len(), "{experiment:?}");

@@ -120,8 +120,8 @@ fn the_generator_gives_both_published_tables() {
     assert_eq!((found[7][4], published_eight[7][4]), (26, 27));
 }
 
-/// The generator's rows are memory nodes, the kernel's the asking ones: it must be turned, which the
-/// four-node table does not show.
+/// The generator's rows are memory nodes, the kernel's the asking ones: it must be turned, which
+/// the four-node table does not show.
 #[test]
 fn the_kernels_table_is_the_other_way_round() {
     let four = whole(&published::distances(4, "measured"));

@@ -1,4 +1,5 @@
-//! A tiny nMART study on the machine at hand. What it measures is not judged: only that it is there.
+//! A tiny nMART study on the machine at hand. What it measures is not judged: only that it is
+//! there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use hearth_studies::nmart::monitor::{self, Status};
 use hearth_studies::nmart::results::PAGE;
 use hearth_studies::nmart::{Experiment, Folder, Options, Results, page, run};
 use hearth_studies::results::RESULTS;
-use hearth_studies::{Progress, StudyError, study};
+use hearth_studies::{Progress, StudyError, named};
 use hearth_sys::Linux;
 
 /// Where the allocators are. Cargo builds another package's examples only if it is asked to.
@@ -80,7 +81,7 @@ fn go(
 
 #[test]
 fn a_tiny_study_measures_everything_it_is_asked_for() {
-    assert!(study("nmart").is_ok());
+    assert!(named("nmart").is_ok());
     let folder = folder("tiny");
     let threads = [
         "shbench",

@@ -10,7 +10,7 @@ use hearth_studies::cache_impact::results::RESULTS;
 use hearth_studies::cache_impact::{
     Defect, Experiment, Folder, Options, Outcome, Results, Sizes, page, run,
 };
-use hearth_studies::{StudyError, study};
+use hearth_studies::{StudyError, named};
 use hearth_sys::Linux;
 
 fn folder(name: &str) -> PathBuf {
@@ -195,8 +195,8 @@ fn a_folder_that_is_a_file_is_refused() {
 
 #[test]
 fn names_are_known_or_refused_with_those_that_are() {
-    assert!(study("cache-impact").is_ok());
-    let error = study("cash-impact").unwrap_err().to_string();
+    assert!(named("cache-impact").is_ok());
+    let error = named("cash-impact").unwrap_err().to_string();
     assert!(error.contains("there is cache-impact"), "{error}");
     for experiment in Experiment::ALL {
         assert_eq!(Experiment::parse(experiment.id()).unwrap(), experiment);

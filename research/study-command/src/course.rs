@@ -1,12 +1,14 @@
-//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page, and told in a few
-//! lines.
+//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page,
+//! and told in a few lines.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hearth_studies::judging::Verdict;
 use hearth_studies::results::{File, Folder, Found};
+use hearth_studies::study::{Study, run};
 use hearth_studies::{Outcome, Progress, StudyError};
+use hearth_sys::Linux;
 
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
@@ -17,7 +19,7 @@ use crate::study::failure;
 
 /// How results are shown.
 pub(crate) struct Shown<R> {
-    /// The page's name and what is in it.
+    /// The study's name, and what is in its page.
     pub(crate) page: (&'static str, fn(&R) -> String),
     /// Pictures beside it.
     pub(crate) charts: fn(&R) -> Vec<File>,
@@ -27,8 +29,26 @@ pub(crate) struct Shown<R> {
     pub(crate) claims: fn(&R) -> Vec<Verdict>,
 }
 
+/// Runs a study by the engine, and shows what it found.
+pub(crate) fn conduct<S: Study>(
+    mut study: S,
+    options: &S::Options,
+    path: &Path,
+    resume: bool,
+) -> Result<(), Failure> {
+    let shown = Shown {
+        page: (S::NAME, S::page),
+        charts: S::charts,
+        title: S::title,
+        claims: |results| S::evidence(results).verdicts(),
+    };
+    show(path, &shown, |cancel, progress| {
+        run(&mut study, &Linux, options, path, resume, cancel, progress)
+    })
+}
+
 /// Runs a study, which is told when to stop and tells where it is, and shows what it found.
-pub(crate) fn conduct<R: Found>(
+pub(crate) fn show<R: Found>(
     path: &Path,
     shown: &Shown<R>,
     run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Progress)) -> Result<(R, Outcome), StudyError>,
@@ -43,7 +63,7 @@ pub(crate) fn conduct<R: Found>(
     let folder: Folder<R> = Folder::at(path);
     let (name, html) = shown.page;
     let page = folder
-        .replace(name, html(&results).as_bytes())
+        .replace(&format!("{name}.html"), html(&results).as_bytes())
         .map_err(failure)?;
     for (name, picture) in (shown.charts)(&results) {
         folder.replace(&name, picture.as_bytes()).map_err(failure)?;

@@ -1,14 +1,13 @@
 //! `hearth-study`: runs the studies. People type `hearth study …`, and `hearth` hands over.
 //!
-//! Reading order: `study` (what is asked for), `course` (what all studies have in common: a bar, Ctrl-C,
-//! a page, the answers in a few lines), a module for each study, `tool` (what studies use, one at a time).
+//! Reading order: `study` (what is asked for), `course` (what all studies have in common: a bar,
+//! Ctrl-C, a page, the answers in a few lines), `cache_impact` and `nmart` (studies that the engine
+//! does not run), `tool` (what studies use, one at a time).
 #![forbid(unsafe_code)]
 
+mod cache_impact;
 mod course;
-mod events;
-mod memcached;
-mod message;
-mod multicore;
+mod nmart;
 mod study;
 mod tool;
 
@@ -23,7 +22,8 @@ use hearth_study_arguments::Study;
     name = "hearth-study",
     bin_name = "hearth study",
     version,
-    max_term_width = 100
+    max_term_width = 100,
+    disable_help_subcommand = true
 )]
 struct Arguments {
     #[command(flatten)]

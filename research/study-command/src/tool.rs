@@ -1,13 +1,14 @@
 //! `hearth study tool`: what studies use, one at a time.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use std::{fs, io};
 
 use hearth_machine::profile::Carrier;
 use hearth_published::source::{Access, Parameters, Slope, Type, printed};
 use hearth_studies::StudyError;
+use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
 use hearth_studies::nmart::allocators::{Allocator, find};
 use hearth_studies::nmart::characterise::{Character, QUANTITIES, characterise};
 use hearth_studies::nmart::distances::{self, Effort, Mode, Whole};
@@ -18,9 +19,8 @@ use hearth_studies::nmart::zones::fallback;
 use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
-use crate::events;
 use crate::study::{failure, read_profile};
-use hearth_study_arguments::{self as arguments, OfProgram, Tool};
+use hearth_study_arguments::{self as arguments, EventServer, OfProgram, Tool};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
@@ -68,7 +68,7 @@ pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
             profile,
             sizes,
         } => equations(*printed, *carrier, profile, sizes),
-        Tool::Events(server) => events::server(server),
+        Tool::Events(asked) => server(asked),
     }
 }
 
@@ -294,4 +294,18 @@ fn equations(
         }
     }
     output::write(text)
+}
+
+/// The server of event-patterns.
+fn server(asked: &EventServer) -> Result<(), Failure> {
+    let unknown = |error: UnknownName| Failure::input(error.to_string());
+    let serving = Serving {
+        pattern: asked.pattern.parse().map_err(unknown)?,
+        mechanism: asked.mechanism.parse().map_err(unknown)?,
+        threads: asked.threads,
+        work: Duration::from_micros(asked.work.into()),
+        cores: asked.cores.clone(),
+        is_timed: asked.timed,
+    };
+    serve(&serving, io::stdin().lock(), io::stdout().lock()).map_err(failure)
 }

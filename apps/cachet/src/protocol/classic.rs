@@ -1,6 +1,6 @@
 //! Classic commands: `get`, `set` and the like.
 
-use super::session::{ANSWERS_MAX, Asked, Context, Kind, Storing, refusal};
+use super::command::{ANSWERS_MAX, Asked, Context, Keys, Kind, Storing, refusal};
 use super::statistics;
 use super::words::{Words, decimal, signed_32, split, unsigned, unsigned_32};
 use crate::items::{Entry, KEY_MAX};
@@ -76,17 +76,6 @@ fn after_word(line: &[u8]) -> &[u8] {
         .position(|&byte| byte == b' ')
         .unwrap_or(line.len() - start);
     &line[start + word..]
-}
-
-/// A list of keys answered piece by piece, as the answers may be much more than a client reads at
-/// once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Keys {
-    with_cas: bool,
-    /// New expiry of the items, as clients give times.
-    touch: Option<i32>,
-    /// Some keys have been answered, and perhaps sent.
-    is_begun: bool,
 }
 
 /// Handles `get` and `gets`.

@@ -1,8 +1,10 @@
 //! Meta commands: two letters, a key, and flags of one letter each, some with a token.
 
 use super::classic::{self, Change, Changed};
-use super::session::{Asked, Context, Kind, Storing, refusal};
-use super::words::{Words, decimal, from_base64, signed_32, to_base64, unsigned, unsigned_32};
+use super::command::{Asked, Context, Kind, Storing, refusal};
+use super::words::{
+    Words, decimal, from_base64, has_binary_key, signed_32, to_base64, unsigned, unsigned_32,
+};
 use crate::items::{Entry, KEY_MAX, Marks};
 use crate::store::{Condition, Mode, Stored};
 
@@ -179,14 +181,6 @@ fn write_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     } else {
         out.extend_from_slice(key);
     }
-}
-
-/// True if an item's key must be written in base64: if it was given so; and if no text command
-/// could name it, even if that it was given so is forgotten, as when a number becomes longer or an
-/// item is vivified. memcached writes it as it is then: a client that chooses a key with an end of
-/// line chooses what the reader of the answer takes for the next answer.
-pub(super) fn has_binary_key(entry: Entry<'_>) -> bool {
-    entry.marks().has(Marks::BINARY_KEY) || memchr::memchr3(b' ', b'\n', 0, entry.key()).is_some()
 }
 
 fn write_opaque(out: &mut Vec<u8>, word: &[u8]) {

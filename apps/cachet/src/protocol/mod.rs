@@ -1,6 +1,7 @@
 //! memcached's protocols: bytes in, bytes out. Nothing here knows of sockets.
 
 mod classic;
+mod command;
 mod meta;
 mod session;
 mod statistics;
@@ -9,5 +10,5 @@ mod survey;
 mod tests;
 mod words;
 
+pub use command::{About, Say};
 pub use session::{LINE_OF_KEYS_MAX, Served, Session, Then};
-pub use statistics::{About, Say};

@@ -1,12 +1,11 @@
 //! A connection's session: parsing across reads, and pending answers.
 
-use super::classic::Keys;
-use super::statistics::About;
+use super::command::{ANSWERS_MAX, About, Asked, Context, Keys, Kind, Storing, refusal};
 use super::survey::Survey;
 use super::words::Words;
 use super::{classic, meta};
 use crate::items::Fresh;
-use crate::store::{Condition, Mode, Refused, Share, Store, Worker};
+use crate::store::{Mode, Refused, Share, Store, Worker};
 
 /// Longest line before its end has come, unless it asks for many keys.
 const LINE_MAX: usize = 2048;
@@ -14,9 +13,6 @@ const LINE_MAX: usize = 2048;
 pub const LINE_OF_KEYS_MAX: usize = 4 << 20;
 /// Spaces allowed before a command of such a line.
 const SPACES_MAX: usize = 100;
-/// Pending output beyond which nothing more is served.
-pub(super) const ANSWERS_MAX: usize = 1 << 20;
-
 /// The connection's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -75,50 +71,6 @@ struct Awaited {
     line: Vec<u8>,
     /// Returned with this.
     _share: Share,
-}
-
-/// The action for a complete value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Storing {
-    pub(super) mode: Mode,
-    pub(super) condition: Condition,
-    pub(super) kind: Kind,
-}
-
-/// The kind of command that wants the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A classic command, or nobody.
-    Classic { is_quiet: bool },
-    /// A meta command.
-    Meta,
-}
-
-/// Result of a line.
-#[derive(Debug)]
-pub(super) enum Asked {
-    /// Nothing beyond the answer.
-    Done,
-    /// A value follows.
-    Value { fresh: Fresh, storing: Storing },
-    /// This many bytes follow that are to be skipped.
-    Swallow(usize),
-    /// This many bytes of the line are keys not answered yet.
-    Keys { left: usize, list: Keys },
-    /// A list of items.
-    Survey(Box<Survey>),
-    /// The connection is to be closed.
-    Close,
-    /// The server is to stop.
-    Stop { gracefully: bool },
-}
-
-/// The commands' environment.
-pub(super) struct Context<'a> {
-    pub(super) store: &'a Store,
-    pub(super) worker: &'a mut Worker,
-    pub(super) about: &'a dyn About,
-    pub(super) out: &'a mut Vec<u8>,
 }
 
 impl Session {
@@ -389,12 +341,4 @@ fn refuse_to_wait(context: &mut Context<'_>, fresh: Fresh, storing: Storing) {
     let key = (fresh.key().to_vec(), fresh.hash());
     context.worker.keep(Some(fresh.give_up()));
     classic::refuse(context, (&key.0, key.1), mode, Refused::NoMemory);
-}
-
-/// The answer where a new item is refused.
-pub(super) fn refusal(refused: Refused) -> &'static [u8] {
-    match refused {
-        Refused::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
-        Refused::NoMemory => b"SERVER_ERROR out of memory storing object\r\n",
-    }
 }

@@ -2,41 +2,9 @@
 
 use std::fmt::Display;
 
-use super::session::{Asked, Context};
+use super::command::{Asked, Context, Say};
 use super::survey::{self, Survey};
 use super::words::{Words, signed_32, unsigned_32};
-use crate::store::counters::Counters;
-
-/// Receives a name and a value.
-pub type Say<'a> = dyn FnMut(&str, &dyn Display) + 'a;
-
-/// The protocol's view of the server around it.
-pub trait About: Sync {
-    /// Whether clients may flush everything.
-    fn may_flush(&self) -> bool {
-        true
-    }
-    /// Whether clients may stop the server.
-    fn may_shut_down(&self) -> bool {
-        false
-    }
-    /// Whether clients may list keys.
-    fn may_dump(&self) -> bool {
-        true
-    }
-    /// Sets the verbosity of the log.
-    fn set_verbosity(&self, _level: u32) {}
-    /// The sum of all workers' counters.
-    fn counters(&self) -> Counters;
-    /// Resets all counters.
-    fn reset_counters(&self);
-    /// Reports the process and its connections.
-    fn process(&self, _say: &mut Say<'_>) {}
-    /// Reports the options it was started with.
-    fn settings(&self, _say: &mut Say<'_>) {}
-    /// Reports each connection.
-    fn connections(&self, _say: &mut Say<'_>) {}
-}
 
 pub(super) fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
     context.out.extend_from_slice(text);

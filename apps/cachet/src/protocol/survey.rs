@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::meta::has_binary_key;
-use super::session::{ANSWERS_MAX, Asked, Context};
+use super::command::{ANSWERS_MAX, Asked, Context};
 use super::statistics::{BAD_CLASS, answer, is_class};
-use super::words::{Words, unsigned_32};
+use super::words::{Words, has_binary_key, unsigned_32};
 use crate::items::{Entry, bytes_of};
 use crate::store::Walk;
 use crate::store::clock::Clock;

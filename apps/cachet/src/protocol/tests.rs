@@ -7,7 +7,7 @@ mod examples;
 
 use hearth_sys::clock::Clock as Ticks;
 
-use super::statistics::About;
+use super::About;
 use super::{Session, Then};
 use crate::store::counters::Counters;
 use crate::store::{AllCounters, Settings, Store, Worker};

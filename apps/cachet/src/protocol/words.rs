@@ -1,5 +1,7 @@
 //! Words, numbers and base64, with the habits of the C functions that clients rely on.
 
+use crate::items::{Entry, Marks};
+
 /// Largest number of words of a line.
 pub(super) const WORDS_MAX: usize = 24;
 
@@ -200,6 +202,14 @@ pub(super) fn to_base64(out: &mut Vec<u8>, bytes: &[u8]) {
             out.push(if i <= three.len() { digit } else { b'=' });
         }
     }
+}
+
+/// True if an item's key must be written in base64: it was given so, or no text command could name
+/// it. The latter matters when the mark is lost, as when a number grows longer or an item is
+/// vivified. memcached then writes the key as it is, so a key with a line end lets its client forge
+/// the answer that another reads next.
+pub(super) fn has_binary_key(entry: Entry<'_>) -> bool {
+    entry.marks().has(Marks::BINARY_KEY) || memchr::memchr3(b' ', b'\n', 0, entry.key()).is_some()
 }
 
 #[cfg(test)]

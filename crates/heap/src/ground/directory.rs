@@ -23,8 +23,8 @@ pub const NAME: &str = "hearth-heap";
 
 macro_rules! directory {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Where everything lies. Addresses are the process's own; `_at` is an offset in bytes,
-        /// `_stride` the bytes from one element to the next.
+        /// The layout of a process's heaps. Addresses are the process's own; `_at` is an offset in
+        /// bytes, `_stride` the bytes from one element to the next.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[repr(C)]
         pub struct Directory {

@@ -2,7 +2,7 @@
 
 use crate::ground::os;
 
-/// What is wrong with a pointer passed to `free`.
+/// Misuse of a pointer passed to `free`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// No heap has handed it out.

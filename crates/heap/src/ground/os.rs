@@ -617,14 +617,14 @@ pub(crate) fn barrier_everywhere() -> bool {
     membarrier(MEMBARRIER)
 }
 
-/// Where a page is after a request to move it.
+/// A page's place after a request to move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On the requested node.
     There,
     /// It has no memory behind it.
     Nowhere,
-    /// Where it was, or unknown.
+    /// Its old place, or unknown.
     Unknown,
 }
 

@@ -38,7 +38,7 @@ const ASKED: u32 = 1 << 31;
 
 /// The outcome of sending a batch.
 pub(crate) struct Sent<T> {
-    /// What the sending function returned.
+    /// The result of the sending function.
     pub(crate) result: T,
     /// The destroyer awaits a notice: [`Awaited::sent`].
     pub(crate) is_awaited: bool,

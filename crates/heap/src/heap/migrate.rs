@@ -33,7 +33,7 @@ const TOGETHER: usize = 64;
 /// Degrees of how full a region is, in sixteenths.
 const HEATS: usize = 17;
 
-/// What a call may still migrate, and what it has.
+/// Bytes that a call may still migrate, and those that it has.
 struct Quota {
     bytes_left: usize,
     migrated: usize,

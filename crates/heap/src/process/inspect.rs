@@ -87,9 +87,9 @@ pub struct HeapReading {
     pub node: usize,
     /// Bytes of blocks.
     pub used: u64,
-    /// Of these, cached blocks: freed lately, or cut ahead.
+    /// Bytes of cached blocks among these: freed lately, or cut ahead.
     pub in_front: u64,
-    /// Of these, bytes of the heap itself.
+    /// Bytes of the heap itself among these.
     pub header: u64,
     /// Bytes of whole pages in its chunks that may have memory behind them.
     pub touched: u64,
@@ -126,9 +126,9 @@ pub enum Tag {
     /// Unused, a part of a large block, or a thread's heap itself.
     #[default]
     None,
-    /// Of the heap with this number.
+    /// Belongs to the heap with this number.
     Heap(u32),
-    /// Of the nursery with this number.
+    /// Belongs to the nursery with this number.
     Nursery(u32),
     /// The first of a large block, with its number of chunks.
     Large(u32),

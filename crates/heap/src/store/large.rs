@@ -431,7 +431,7 @@ mod tests {
         panic!("{address:#x} is nowhere");
     }
 
-    /// Where arenas have no reserved addresses, the system may place a mapping among them.
+    /// The system may place a mapping among arenas without reserved addresses.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn a_mapping_may_lie_where_arenas_are_not_open() {

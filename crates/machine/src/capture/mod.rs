@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::topology::{Bytes, CacheKind, OsNode, OsThread, Topology, TopologyError};
 
@@ -142,50 +143,22 @@ impl fmt::Display for Note {
 }
 
 /// Reason why a capture cannot be read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum CaptureError {
     /// It is not the expected document.
-    Json(serde_json::Error),
+    #[error("not a capture: {0}; record it again with `hearth probe --capture`")]
+    Json(#[source] serde_json::Error),
     /// Its version is unknown to this Hearth.
+    #[error("the capture is of version {0}, and this Hearth reads {version}; use a newer Hearth", version = Capture::VERSION)]
     Version(u32),
     /// No file says which hardware threads are online.
+    #[error(
+        "the capture names no hardware thread; it needs /sys/devices/system/cpu/online or /proc/cpuinfo"
+    )]
     NoThreads,
     /// Its contents do not form a machine.
-    Topology(TopologyError),
-}
-
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CaptureError::Json(error) => {
-                write!(
-                    f,
-                    "no capture: {error}; record it again with `hearth probe --capture`"
-                )
-            }
-            CaptureError::Version(version) => write!(
-                f,
-                "the capture is of version {version}, and this Hearth reads {}; use a newer Hearth",
-                Capture::VERSION
-            ),
-            CaptureError::NoThreads => write!(
-                f,
-                "the capture names no hardware thread; it needs /sys/devices/system/cpu/online or \
-                 /proc/cpuinfo"
-            ),
-            CaptureError::Topology(error) => write!(f, "the captured machine cannot be: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for CaptureError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            CaptureError::Json(error) => Some(error),
-            CaptureError::Topology(error) => Some(error),
-            _ => None,
-        }
-    }
+    #[error("the captured machine cannot exist: {0}")]
+    Topology(#[source] TopologyError),
 }
 
 impl Capture {

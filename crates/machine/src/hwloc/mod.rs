@@ -20,7 +20,7 @@ mod export;
 mod import;
 mod measured;
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::topology::{OsNode, OsThread, TopologyError};
 
@@ -121,18 +121,25 @@ impl Matrix {
 }
 
 /// Reason why XML cannot be written or read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum HwlocError {
     /// A matrix is not square, holds something that is not a number, or names parts that do not
     /// exist.
+    #[error("the matrix `{0}` must be square, of numbers from 0, for parts that exist")]
     BadMatrix(String),
     /// A memory figure names parts that do not exist.
+    #[error("a memory figure of {0} names a node or thread that does not exist")]
     BadMemoryFigure(OsNode),
     /// The text is not XML.
+    #[error("not XML: {0}; write it again with lstopo")]
     Xml(String),
     /// The text is XML of another kind or version.
+    #[error(
+        "{0} is not what hwloc 2 writes; use `lstopo --of xml`, with hwloc 3 `lstopo --of xml --export-xml-flags v2`"
+    )]
     NotHwloc(String),
     /// An attribute is missing or cannot be read.
+    #[error("{element} has no readable `{attribute}`; write the file again with lstopo")]
     Attribute {
         /// The object or element.
         element: String,
@@ -140,40 +147,6 @@ pub enum HwlocError {
         attribute: &'static str,
     },
     /// The described machine contradicts itself.
-    Topology(TopologyError),
-}
-
-impl fmt::Display for HwlocError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HwlocError::BadMatrix(name) => write!(
-                f,
-                "the matrix `{name}` must be square, of numbers from 0, for parts that exist"
-            ),
-            HwlocError::BadMemoryFigure(node) => write!(
-                f,
-                "a memory figure of {node} names a node or thread that does not exist"
-            ),
-            HwlocError::Xml(error) => write!(f, "no XML: {error}; write it again with lstopo"),
-            HwlocError::NotHwloc(found) => write!(
-                f,
-                "{found} is not what hwloc 2 writes; use `lstopo --of xml`, with hwloc 3 \
-                 `lstopo --of xml --export-xml-flags v2`"
-            ),
-            HwlocError::Attribute { element, attribute } => write!(
-                f,
-                "{element} has no readable `{attribute}`; write the file again with lstopo"
-            ),
-            HwlocError::Topology(error) => write!(f, "the described machine cannot be: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for HwlocError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            HwlocError::Topology(error) => Some(error),
-            _ => None,
-        }
-    }
+    #[error("the described machine cannot exist: {0}")]
+    Topology(#[source] TopologyError),
 }

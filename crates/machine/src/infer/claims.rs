@@ -387,7 +387,7 @@ impl Court<'_> {
                 _ => {}
             }
         }
-        format!("threads of one {kind} are no nearer than others{factor}")
+        format!("threads of one {kind} are not nearer than others{factor}")
     }
 }
 

@@ -1,9 +1,9 @@
 //! Measured latencies of pairs; some may be missing.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::topology::OsThread;
 
@@ -26,38 +26,18 @@ pub struct Latencies {
 }
 
 /// Reason why a latency is refused.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum LatencyError {
     /// The thread is not in the table.
+    #[error("{0} is not in the table; make the table with it")]
     Unknown(OsThread),
     /// A thread is listed twice, or paired with itself.
+    #[error("{0} appears twice; give two different hardware threads")]
     Same(OsThread),
     /// The figure is not a time.
+    #[error("{} ± {} ns is not a latency; leave the pair out", .0.ns, .0.error_ns)]
     NotATime(Latency),
 }
-
-impl fmt::Display for LatencyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LatencyError::Unknown(os) => {
-                write!(f, "{os} is not in the table; make the table with it")
-            }
-            LatencyError::Same(os) => {
-                write!(
-                    f,
-                    "{os} is there twice; give two different hardware threads"
-                )
-            }
-            LatencyError::NotATime(latency) => write!(
-                f,
-                "{} ± {} ns is no latency; leave the pair out",
-                latency.ns, latency.error_ns
-            ),
-        }
-    }
-}
-
-impl std::error::Error for LatencyError {}
 
 impl Latencies {
     /// A table for these threads, with every pair missing.

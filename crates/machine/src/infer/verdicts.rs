@@ -21,7 +21,7 @@ impl Report {
         let is_accounted_for = verdicts.any(|verdict| verdict == Verdict::Contradicted);
         if !self.unclaimed.is_empty() && !is_accounted_for {
             claims.push(Claim {
-                subject: "groups that nobody claims".to_owned(),
+                subject: "groups without a claim".to_owned(),
                 source: source.map(str::to_owned),
                 claimed: "none".to_owned(),
                 found: format!(

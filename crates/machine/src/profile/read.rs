@@ -1,25 +1,28 @@
 //! JSON form of a profile, and its errors.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::{
     Bandwidth, CacheFinding, Claim, CurvePoint, Exchange, FORMAT, Figure, HandOver, LevelCost,
     Noise, PairTransfer, Profile, REVISION, StateTransfer,
 };
 
+const AGAIN: &str = "write it again with `hearth probe`";
+
 /// Reason why a text is not a profile that this Hearth can use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// The text ends in the middle.
+    #[error("the profile ends in the middle, at line {line}: copy it again, or {again}", again = AGAIN)]
     Truncated {
         /// The last line, from 1.
         line: usize,
     },
     /// The text is not JSON.
+    #[error("the profile is not JSON at line {line}, column {column}: undo the change there, or {again}", again = AGAIN)]
     NotJson {
         /// From 1.
         line: usize,
@@ -27,8 +30,12 @@ pub enum ProfileError {
         column: usize,
     },
     /// JSON, but without a profile's `format`.
+    #[error(
+        "this JSON is not a profile, since it has no number `format`: name the file that `hearth probe` wrote"
+    )]
     NotAProfile,
     /// The file comes from a newer Hearth, in a format that this one does not know.
+    #[error("the profile has format {format} and this Hearth reads up to {format}: {newer}or {again}", newer = newer(.written_by.as_deref()), format = FORMAT, again = AGAIN)]
     Newer {
         /// The file's format.
         format: u64,
@@ -36,62 +43,32 @@ pub enum ProfileError {
         written_by: Option<String>,
     },
     /// A field is missing or invalid.
+    #[error("the profile cannot be used, {reason}: {again}", again = AGAIN)]
     Field {
         /// The parser's explanation.
         reason: String,
     },
     /// A figure that is not finite, or outside its own interval.
+    #[error("the profile's `{field}` is not a finite number inside its interval: {again}", again = AGAIN)]
     Figure {
         /// The field.
         field: String,
     },
     /// A field names a part that the topology lacks.
+    #[error("the profile contradicts itself, {reason}: {again}", again = AGAIN)]
     Part {
         /// The field and the part.
         reason: String,
     },
 }
 
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const AGAIN: &str = "write it again with `hearth probe`";
-        match self {
-            Self::Truncated { line } => write!(
-                f,
-                "the profile ends in the middle, at line {line}: copy it again, or {AGAIN}"
-            ),
-            Self::NotJson { line, column } => write!(
-                f,
-                "the profile is not JSON at line {line}, column {column}: undo the change there, \
-                 or {AGAIN}"
-            ),
-            Self::NotAProfile => write!(
-                f,
-                "this JSON is no profile, it has no number `format`: name the file that `hearth \
-                 probe` wrote"
-            ),
-            Self::Newer { format, written_by } => {
-                write!(
-                    f,
-                    "the profile has format {format} and this Hearth reads up to {FORMAT}: "
-                )?;
-                match written_by {
-                    Some(version) => write!(f, "use Hearth {version}, which wrote it, or newer; ")?,
-                    None => write!(f, "use a newer Hearth; ")?,
-                }
-                write!(f, "or {AGAIN}")
-            }
-            Self::Field { reason } => write!(f, "the profile cannot be used, {reason}: {AGAIN}"),
-            Self::Figure { field } => write!(
-                f,
-                "the profile's `{field}` is not a finite number inside its interval: {AGAIN}"
-            ),
-            Self::Part { reason } => write!(f, "the profile contradicts itself, {reason}: {AGAIN}"),
-        }
+/// The Hearth to use for a profile in a newer format.
+fn newer(written_by: Option<&str>) -> String {
+    match written_by {
+        Some(version) => format!("use Hearth {version}, which wrote it, or newer; "),
+        None => "use a newer Hearth; ".to_owned(),
     }
 }
-
-impl std::error::Error for ProfileError {}
 
 /// The part that every format has.
 #[derive(Deserialize)]

@@ -26,6 +26,8 @@ mod grammar;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::topology::{
     Builder, Bytes, CacheKind, CacheSpec, NodeSpec, OsNode, OsPackage, OsThread, ThreadSpec,
     Topology, TopologyError, format_list,
@@ -102,9 +104,10 @@ pub enum Numbering {
 }
 
 /// Reason why a description is not a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DescriptionError {
     /// An item outside the grammar.
+    #[error("cannot read `{item}`; write {expected}")]
     Item {
         /// The item.
         item: String,
@@ -112,11 +115,13 @@ pub enum DescriptionError {
         expected: &'static str,
     },
     /// An item that appears twice.
+    #[error("`{item}` repeats another item; keep one")]
     Twice {
         /// The second.
         item: String,
     },
     /// A list whose length does not fit the other items.
+    #[error("{found} {what} are given where {expected} are needed")]
     Length {
         /// Its subject.
         what: &'static str,
@@ -126,6 +131,7 @@ pub enum DescriptionError {
         expected: usize,
     },
     /// The cores cannot be divided into nodes.
+    #[error("{}", misfit(*.nodes, *.packages, *.cores))]
     Nodes {
         /// Number of nodes.
         nodes: u32,
@@ -135,50 +141,22 @@ pub enum DescriptionError {
         cores: Option<u32>,
     },
     /// More hardware threads than [`THREADS_MAX`].
+    #[error("that is more than {threads_max} hardware threads", threads_max = THREADS_MAX)]
     TooLarge,
     /// The parts contradict each other.
+    #[error(transparent)]
     Topology(TopologyError),
 }
 
-impl fmt::Display for DescriptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use DescriptionError::*;
-        match self {
-            Item { item, expected } => write!(f, "cannot read `{item}`; write {expected}"),
-            Twice { item } => write!(f, "`{item}` says again what another item says; keep one"),
-            Length {
-                what,
-                found,
-                expected,
-            } => write!(f, "{found} {what} are given where {expected} belong"),
-            Nodes {
-                nodes,
-                packages,
-                cores: None,
-            } => write!(
-                f,
-                "{nodes} nodes do not fit {packages} packages; take a multiple or a divisor"
-            ),
-            Nodes {
-                nodes,
-                cores: Some(cores),
-                ..
-            } => write!(
-                f,
-                "a package of {cores} cores has too few for its share of {nodes} nodes; take fewer nodes"
-            ),
-            TooLarge => write!(f, "that is more than {THREADS_MAX} hardware threads"),
-            Topology(error) => write!(f, "{error}"),
+/// Reason why cores cannot be divided into nodes, and a remedy.
+fn misfit(nodes: u32, packages: usize, cores: Option<u32>) -> String {
+    match cores {
+        None => {
+            format!("{nodes} nodes do not fit {packages} packages; take a multiple or a divisor")
         }
-    }
-}
-
-impl std::error::Error for DescriptionError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            DescriptionError::Topology(error) => Some(error),
-            _ => None,
-        }
+        Some(cores) => format!(
+            "a package of {cores} cores has too few for its share of {nodes} nodes; take fewer nodes"
+        ),
     }
 }
 

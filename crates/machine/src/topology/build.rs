@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use thiserror::Error;
+
 use super::{
     Bytes, Cache, CacheKind, Core, CoreParts, HardwareThread, Node, NodeParts, OsNode, OsPackage,
     OsThread, Package, PackageParts, Thread, Topology, format_list, number,
@@ -59,22 +61,30 @@ pub struct CacheSpec {
 }
 
 /// Reason why parts do not form a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
     /// No hardware thread is online.
+    #[error("no hardware thread is online; name at least one")]
     NoThreads,
     /// Two hardware threads have one number, or one is online and offline.
+    #[error("{0} appears twice; give each hardware thread once")]
     ThreadTwice(OsThread),
     /// Two nodes have one number.
+    #[error("{0} appears twice; give each node once")]
     NodeTwice(OsNode),
     /// The threads of one core are in two nodes.
+    #[error("the core of CPUs {} is in two nodes; put its threads in one", format_list(.0.iter().map(|os| os.0)))]
     CoreInTwoNodes(Vec<OsThread>),
     /// A cache of level 0, without capacity, or with a line that is not a power of two.
+    #[error(
+        "{cache} cannot exist: give a level from 1, a size above 0 and a line of a power of two"
+    )]
     BadCache {
         /// The cache, as text.
         cache: String,
     },
     /// A cache names a hardware thread that is neither online nor offline.
+    #[error("{cache} names {thread}, which does not exist; add the thread, online or offline")]
     UnknownThread {
         /// The cache, as text.
         cache: String,
@@ -82,6 +92,7 @@ pub enum TopologyError {
         thread: OsThread,
     },
     /// Two sets of threads overlap and neither holds the other.
+    #[error("{first} and {second} overlap and neither holds the other; mend or drop one")]
     Crossing {
         /// One of them, as text.
         first: String,
@@ -89,6 +100,7 @@ pub enum TopologyError {
         second: String,
     },
     /// Two caches of one level and kind share a thread.
+    #[error("{first} and {second} share a thread; a thread has one cache of each level and kind")]
     CacheTwice {
         /// One of them, as text.
         first: String,
@@ -96,59 +108,20 @@ pub enum TopologyError {
         second: String,
     },
     /// The distances do not have one row and one column for each node, or contain a zero.
+    #[error("the distances must be {nodes} rows of {nodes} numbers above 0, one for each node")]
     BadDistances {
         /// Number of nodes.
         nodes: usize,
     },
     /// A stored topology does not list its parts in the canonical order.
+    #[error(
+        "the parts are not in canonical order (package, node, core, SMT position); write the topology anew from a capture"
+    )]
     NotCanonical,
     /// A stored topology names a part that it does not have.
+    #[error("there is no {0}; the file is damaged, write it anew")]
     NoSuchPart(String),
 }
-
-impl fmt::Display for TopologyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use TopologyError::*;
-        match self {
-            NoThreads => write!(f, "no hardware thread is online; name at least one"),
-            ThreadTwice(os) => write!(f, "{os} is there twice; give each hardware thread once"),
-            NodeTwice(os) => write!(f, "{os} is there twice; give each node once"),
-            CoreInTwoNodes(threads) => write!(
-                f,
-                "the core of CPUs {} is in two nodes; put its threads in one",
-                format_list(threads.iter().map(|os| os.0))
-            ),
-            BadCache { cache } => write!(
-                f,
-                "{cache} cannot be: give a level from 1, a size above 0 and a line of a power of two"
-            ),
-            UnknownThread { cache, thread } => write!(
-                f,
-                "{cache} names {thread}, which does not exist; add the thread, online or offline"
-            ),
-            Crossing { first, second } => write!(
-                f,
-                "{first} and {second} overlap and neither holds the other; mend or drop one"
-            ),
-            CacheTwice { first, second } => write!(
-                f,
-                "{first} and {second} share a thread; a thread has one cache of each level and kind"
-            ),
-            BadDistances { nodes } => write!(
-                f,
-                "the distances must be {nodes} rows of {nodes} numbers above 0, one for each node"
-            ),
-            NotCanonical => write!(
-                f,
-                "the parts are not in canonical order (package, node, core, SMT position); \
-                 write the topology anew from a capture"
-            ),
-            NoSuchPart(part) => write!(f, "there is no {part}; the file is damaged, write it anew"),
-        }
-    }
-}
-
-impl std::error::Error for TopologyError {}
 
 impl Builder {
     /// An empty builder.

@@ -1,28 +1,17 @@
 //! Lists of numbers as Linux writes them: `0-3,8,16-22:2/4`.
 
-use std::fmt;
+use thiserror::Error;
 
 /// Most numbers in a list. Linux itself stops at 8192 CPUs; this only bounds the memory.
 const NUMBERS_MAX: u64 = 1 << 20;
 
 /// A list that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{part}` is not a number or range; write lists like `0-3,8`")]
 pub struct ListError {
     /// The faulty part.
     pub part: String,
 }
-
-impl fmt::Display for ListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}` is no number or range; write lists like `0-3,8`",
-            self.part
-        )
-    }
-}
-
-impl std::error::Error for ListError {}
 
 /// Reads a list; the numbers are returned ascending, each once. The empty text is the empty list.
 /// In `a-b:used/group` the first `used` numbers of each `group` count.

@@ -6,9 +6,9 @@
 //! unknowns do not warrant a library.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use hearth_machine::profile::{Carrier, Exchange as Measured};
+use thiserror::Error;
 
 use super::{Exchange, Model, PredictError, Question, Tuning};
 use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
@@ -91,14 +91,16 @@ pub struct FitReport {
 }
 
 /// Reason why samples could not be fitted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum FitError {
     /// Too few kinds of exchange.
+    #[error("{kinds} kinds of exchange are too few to fit and check a model: measure at least {least} sizes or pairs", least = KINDS_MIN)]
     TooFew {
         /// Number of kinds.
         kinds: usize,
     },
     /// A sample whose time no model can predict.
+    #[error("sample {sample} took {ns} ns, which no exchange takes: leave it out or measure again")]
     NotATime {
         /// Its position.
         sample: usize,
@@ -106,6 +108,7 @@ pub enum FitError {
         ns: f64,
     },
     /// A sample of an exchange that the profile's machine cannot have.
+    #[error("sample {sample}: {error}")]
     Question {
         /// Its position.
         sample: usize,
@@ -113,35 +116,12 @@ pub enum FitError {
         error: PredictError,
     },
     /// The held-out share leaves nothing on one side.
+    #[error("a share of {held_out} cannot be held out: give one between 0 and 1")]
     Share {
         /// The share asked for.
         held_out: f64,
     },
 }
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew { kinds } => write!(
-                f,
-                "{kinds} kinds of exchange are too few to fit and check a model: measure at least \
-                 {KINDS_MIN} sizes or pairs"
-            ),
-            Self::NotATime { sample, ns } => write!(
-                f,
-                "sample {sample} took {ns} ns, which no exchange takes: leave it out or measure \
-                 again"
-            ),
-            Self::Question { sample, error } => write!(f, "sample {sample}: {error}"),
-            Self::Share { held_out } => write!(
-                f,
-                "a share of {held_out} cannot be held out: give one between 0 and 1"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for FitError {}
 
 /// A sample in the terms of the model.
 struct Point {

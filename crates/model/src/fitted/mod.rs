@@ -28,7 +28,6 @@ mod terms;
 mod tuning;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use hearth_machine::profile::{Carrier, Exchange as Measured, Figure, Profile, ProfileError};
 use hearth_machine::relation::Relation;
@@ -36,6 +35,7 @@ use hearth_machine::topology::{Thread, Topology};
 use serde::{Deserialize, Serialize};
 
 use terms::{End, Exchange, Group, Pick, Terms, typical_one_way};
+use thiserror::Error;
 
 pub use advise::{Advice, Placement, Ranked};
 pub use fit::{FitError, FitOptions, FitReport, Sample};
@@ -164,9 +164,10 @@ pub struct Prediction {
 }
 
 /// Reason why a question has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PredictError {
     /// The machine has no hardware thread of that number.
+    #[error("the profile has {count} hardware threads and {thread} is not among them: name one from T0 to T{}", .count.saturating_sub(1))]
     NoSuchThread {
         /// The thread asked for.
         thread: Thread,
@@ -174,35 +175,16 @@ pub enum PredictError {
         count: usize,
     },
     /// No two hardware threads of the machine have this relation.
+    #[error(
+        "no two hardware threads of this machine have the relation asked for ({0}): name a pair instead"
+    )]
     NoSuchRelation(Relation),
     /// A receiver cannot spin on the hardware thread that the sender needs.
+    #[error(
+        "a receiver cannot spin on the sender's own hardware thread: choose the carrier `threads` or `worker`, or two hardware threads"
+    )]
     SpinOnOneThread,
 }
-
-impl fmt::Display for PredictError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchThread { thread, count } => write!(
-                f,
-                "the profile has {count} hardware threads and {thread} is not among them: name \
-                 one from T0 to T{}",
-                count.saturating_sub(1)
-            ),
-            Self::NoSuchRelation(relation) => write!(
-                f,
-                "no two hardware threads of this machine are related as asked ({relation}): name \
-                 a pair instead"
-            ),
-            Self::SpinOnOneThread => write!(
-                f,
-                "a receiver cannot spin on the sender's own hardware thread: choose the carrier \
-                 `threads` or `worker`, or two hardware threads"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PredictError {}
 
 /// A model of a machine, ready to answer.
 #[derive(Clone, Debug)]

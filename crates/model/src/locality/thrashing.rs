@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use thiserror::Error;
 
 /// Rate of false reports of a fall.
 pub const LEVEL: f64 = 0.01;
@@ -16,44 +17,21 @@ pub struct Runs {
 }
 
 /// Reason why a series cannot be judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SeriesError {
     /// Fewer than two numbers of threads.
+    #[error("a fall needs runs with at least two numbers of threads")]
     TooFewPoints,
     /// A number of threads with fewer than two runs, so its spread is unknown.
+    #[error("there are fewer than two runs with {}, so their spread is not known; repeat them", counted(*.0))]
     TooFewRuns(u32),
     /// A throughput that is negative or not a number.
+    #[error("a throughput with {} is negative or not a number; measure it again", counted(*.0))]
     NotAThroughput(u32),
     /// A number of threads given twice.
+    #[error("{} appears twice; put its runs into one point", counted(*.0))]
     Twice(u32),
 }
-
-impl fmt::Display for SeriesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SeriesError::TooFewPoints => {
-                write!(f, "a fall needs runs with at least two numbers of threads")
-            }
-            SeriesError::TooFewRuns(threads) => write!(
-                f,
-                "there are fewer than two runs with {}, so their spread is not known; repeat them",
-                counted(*threads)
-            ),
-            SeriesError::NotAThroughput(threads) => write!(
-                f,
-                "a throughput with {} is negative or no number; measure it again",
-                counted(*threads)
-            ),
-            SeriesError::Twice(threads) => write!(
-                f,
-                "{} appears twice; put its runs into one point",
-                counted(*threads)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SeriesError {}
 
 fn counted(threads: u32) -> String {
     match threads {
@@ -63,21 +41,14 @@ fn counted(threads: u32) -> String {
 }
 
 /// A line of a text that is not a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{line}: {what}")]
 pub struct RunError {
     /// The line, from 1.
     pub line: usize,
     /// The fault.
     pub what: String,
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Reads runs from a text: one a line, threads and then throughput, separated by a comma, a
 /// semicolon or blanks. A first line of words is a heading, `#` begins a remark, and further
@@ -119,7 +90,7 @@ pub fn read(text: &str) -> Result<Vec<Runs>, RunError> {
             .ok_or_else(|| wrong("a throughput is wanted behind the threads".to_owned()))?;
         let throughput = throughput
             .parse()
-            .map_err(|_| wrong(format!("`{throughput}` is no throughput")))?;
+            .map_err(|_| wrong(format!("`{throughput}` is not a throughput")))?;
         series.entry(threads).or_default().push(throughput);
     }
     let runs = series.into_iter();

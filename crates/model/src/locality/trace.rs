@@ -19,7 +19,7 @@
 //! ```
 
 use std::collections::HashMap;
-use std::fmt;
+use thiserror::Error;
 
 /// The component of threads that name none.
 pub const NO_COMPONENT: &str = "program";
@@ -48,53 +48,31 @@ impl Reference {
 }
 
 /// Reason why a line is not part of a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
     /// Its first word is unknown.
+    #[error(
+        "no line of a trace begins with `{0}`; ours begin with r, w, t or c, lackey's with L, S, M or I"
+    )]
     Unknown(String),
     /// The address is missing or not a number.
+    #[error(
+        "`{0}` is not an address; ours are decimal or begin with 0x, lackey's are hexadecimal with a comma and the size behind them"
+    )]
     Address(String),
     /// The size is not a number from 1 to 2³⁰, or reaches beyond the last address.
+    #[error("`{0}` is not the size of a reference; write a number of bytes from 1 to {bytes_max} that stays within 64-bit addresses", bytes_max = BYTES_MAX)]
     Size(String),
     /// `t` without a number.
+    #[error("`{0}` is not a thread; write `t` and a number")]
     Thread(String),
     /// `c` without a name.
+    #[error("a component without a name; write `c` and the name")]
     NoName,
     /// A superfluous word at the end.
+    #[error("`{0}` means nothing here; put remarks behind `#` or on a line of their own")]
     Extra(String),
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TraceError::Unknown(word) => write!(
-                f,
-                "`{word}` begins no line of a trace; ours begin with r, w, t or c, lackey's with L, S, M \
-                 or I"
-            ),
-            TraceError::Address(word) => write!(
-                f,
-                "`{word}` is no address; ours are decimal or begin with 0x, lackey's are hexadecimal \
-                 with a comma and the size behind them"
-            ),
-            TraceError::Size(word) => write!(
-                f,
-                "`{word}` is no size of a reference; write a number of bytes from 1 to {BYTES_MAX} that \
-                 stays within 64-bit addresses"
-            ),
-            TraceError::Thread(word) => {
-                write!(f, "`{word}` is no thread; write `t` and a number")
-            }
-            TraceError::NoName => write!(f, "a component without a name; write `c` and the name"),
-            TraceError::Extra(word) => write!(
-                f,
-                "`{word}` means nothing here; put remarks behind `#` or on a line of their own"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 /// Reads the lines of one trace, and remembers each thread's component.
 #[derive(Clone, Debug, Default)]

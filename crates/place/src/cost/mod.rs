@@ -34,9 +34,8 @@ pub(crate) mod state;
 mod tests;
 mod weigh;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::graph::{ComponentId, Graph, GraphError};
 use crate::slots::{Machine, Placement, Slot};
@@ -65,11 +64,15 @@ impl Default for Options {
 }
 
 /// Reason why a placement has no cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CostError {
     /// The graph is not valid.
-    Graph(GraphError),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The placement has a different number of components.
+    #[error(
+        "the placement has {placed} components and the graph {components}: make it of this graph"
+    )]
     Length {
         /// Components in the graph.
         components: usize,
@@ -77,39 +80,13 @@ pub enum CostError {
         placed: usize,
     },
     /// The machine has no such slot.
+    #[error("the placement names slot {} and the machine has {count}: make it for this machine", .slot.0)]
     NoSuchSlot {
         /// The slot.
         slot: Slot,
         /// Number of slots.
         count: usize,
     },
-}
-
-impl fmt::Display for CostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Graph(error) => write!(f, "{error}"),
-            Self::Length { components, placed } => write!(
-                f,
-                "the placement has {placed} components and the graph {components}: make it of \
-                 this graph"
-            ),
-            Self::NoSuchSlot { slot, count } => write!(
-                f,
-                "the placement names slot {} and the machine has {count}: make it for this \
-                 machine",
-                slot.0
-            ),
-        }
-    }
-}
-
-impl std::error::Error for CostError {}
-
-impl From<GraphError> for CostError {
-    fn from(error: GraphError) -> Self {
-        Self::Graph(error)
-    }
 }
 
 /// The limit to the rate of rounds.

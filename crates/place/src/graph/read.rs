@@ -1,9 +1,9 @@
 //! JSON form of a graph, and its errors.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{Basis, Component, Connection, FORMAT, Graph, Number, Round};
 
@@ -29,9 +29,12 @@ impl From<NumberForm> for Number {
 }
 
 /// Reason why a text or a graph cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GraphError {
     /// The text is not JSON, or a field is not as it must be.
+    #[error(
+        "the graph cannot be read at line {line}, column {column}: {reason}; mend that place, or write the graph again"
+    )]
     Text {
         /// From 1.
         line: usize,
@@ -41,13 +44,18 @@ pub enum GraphError {
         reason: String,
     },
     /// JSON without a graph's `format`.
+    #[error(
+        "this JSON is not a graph, since it has no number `format`: name a file that holds a communication graph"
+    )]
     NotAGraph,
     /// A format that this Hearth does not know.
+    #[error("the graph has format {format} and this Hearth reads up to {format}: use a newer Hearth, or write the graph again with this one", format = FORMAT)]
     Newer {
         /// The file's format.
         format: u32,
     },
     /// A number that is negative or not finite.
+    #[error("`{field}` of {whose} is negative or not finite: write a number of at least 0")]
     Number {
         /// The component or connection.
         whose: String,
@@ -55,16 +63,21 @@ pub enum GraphError {
         field: &'static str,
     },
     /// Two components with the same name.
+    #[error("two components have the name `{name}`: give each its own")]
     Twice {
         /// The name.
         name: String,
     },
     /// A component without a name.
+    #[error("component {component} has no name: give it one")]
     Nameless {
         /// Its number.
         component: usize,
     },
     /// A connection to a component that does not exist.
+    #[error(
+        "connection {connection} names component {component}, and the graph has {count}: count components from 0 in the order of the file"
+    )]
     NoSuchComponent {
         /// The connection's number.
         connection: usize,
@@ -74,54 +87,6 @@ pub enum GraphError {
         count: usize,
     },
 }
-
-impl fmt::Display for GraphError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text {
-                line,
-                column,
-                reason,
-            } => write!(
-                f,
-                "the graph cannot be read at line {line}, column {column}: {reason}; mend that \
-                 place, or write the graph again"
-            ),
-            Self::NotAGraph => write!(
-                f,
-                "this JSON is no graph, it has no number `format`: name a file that holds a \
-                 communication graph"
-            ),
-            Self::Newer { format } => write!(
-                f,
-                "the graph has format {format} and this Hearth reads up to {FORMAT}: use a newer \
-                 Hearth, or write the graph again with this one"
-            ),
-            Self::Number { whose, field } => write!(
-                f,
-                "`{field}` of {whose} is negative or not finite: write a number from 0 on"
-            ),
-            Self::Twice { name } => write!(
-                f,
-                "two components are called `{name}`: give each a name of its own"
-            ),
-            Self::Nameless { component } => {
-                write!(f, "component {component} has no name: give it one")
-            }
-            Self::NoSuchComponent {
-                connection,
-                component,
-                count,
-            } => write!(
-                f,
-                "connection {connection} names component {component}, and the graph has {count}: \
-                 count components from 0 in the order of the file"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for GraphError {}
 
 #[derive(Serialize)]
 struct Written<'a> {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use hearth_machine::topology::OsThread;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::Plan;
 use crate::graph::Graph;
@@ -47,9 +48,12 @@ pub struct StoredPlan {
 }
 
 /// Reason why a text is not a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// Not JSON, or not a plan.
+    #[error(
+        "the plan cannot be read at line {line}, column {column}: {reason}; mend that place, or write it again with `hearth place`"
+    )]
     Text {
         /// From 1.
         line: usize,
@@ -59,43 +63,18 @@ pub enum PlanError {
         reason: String,
     },
     /// A format that this Hearth does not know.
+    #[error("the plan has format {format} and this Hearth reads up to {format}: use a newer Hearth, or write the plan again", format = FORMAT)]
     Newer {
         /// The file's format.
         format: u32,
     },
     /// A component that appears twice.
+    #[error("the plan has two places for `{name}`: take one of the lines out")]
     Twice {
         /// Its name.
         name: String,
     },
 }
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text {
-                line,
-                column,
-                reason,
-            } => write!(
-                f,
-                "the plan cannot be read at line {line}, column {column}: {reason}; mend that \
-                 place, or write it again with `hearth place`"
-            ),
-            Self::Newer { format } => write!(
-                f,
-                "the plan has format {format} and this Hearth reads up to {FORMAT}: use a newer \
-                 Hearth, or write the plan again"
-            ),
-            Self::Twice { name } => write!(
-                f,
-                "the plan has two places for `{name}`: take one of the lines out"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 impl StoredPlan {
     /// The file for a plan.
@@ -213,13 +192,13 @@ impl fmt::Display for Changes {
             writeln!(f, "`{name}` is new, on {cpu}")?;
         }
         for (name, cpu) in &self.gone {
-            writeln!(f, "`{name}` is no more, it was on {cpu}")?;
+            writeln!(f, "`{name}` is gone, it was on {cpu}")?;
         }
         for (name, from, to) in &self.moved {
             writeln!(f, "`{name}` goes from {from} to {to}")?;
         }
         for cpu in &self.left {
-            writeln!(f, "{cpu} has nobody any more")?;
+            writeln!(f, "{cpu} is not used any more")?;
         }
         Ok(())
     }

@@ -4,12 +4,12 @@
 mod message;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use hearth_machine::profile::{Level, Profile, ProfileError};
 use hearth_machine::topology::{OsNode, OsThread, Thread};
 use hearth_model::fitted::Model;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 pub use message::{Message, MessageCost, PairClass, Share};
 
@@ -89,11 +89,13 @@ pub struct NodeMemory {
 }
 
 /// Reason why there is nothing to place on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MachineError {
     /// The profile contradicts itself.
-    Profile(ProfileError),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// An allowed hardware thread is not online.
+    #[error("{cpu} is not online on this machine, which has {online}: name only these")]
     NoSuchCpu {
         /// The hardware thread.
         cpu: OsThread,
@@ -101,41 +103,14 @@ pub enum MachineError {
         online: String,
     },
     /// Model and profile describe different machines.
+    #[error("the model is of another machine than the profile: make it from the same profile")]
     OtherMachine,
     /// More than [`SLOTS_MAX`].
+    #[error("{count} hardware threads are more than the {slots_max} that can be placed on: allow fewer", slots_max = SLOTS_MAX)]
     TooMany {
         /// Number of hardware threads.
         count: usize,
     },
-}
-
-impl fmt::Display for MachineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Profile(error) => write!(f, "{error}"),
-            Self::NoSuchCpu { cpu, online } => write!(
-                f,
-                "{cpu} is not online on this machine, which has {online}: name only these"
-            ),
-            Self::OtherMachine => write!(
-                f,
-                "the model is of another machine than the profile: make it from the same profile"
-            ),
-            Self::TooMany { count } => write!(
-                f,
-                "{count} hardware threads are more than the {SLOTS_MAX} that can be placed on: \
-                 allow fewer"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MachineError {}
-
-impl From<ProfileError> for MachineError {
-    fn from(error: ProfileError) -> Self {
-        Self::Profile(error)
-    }
 }
 
 /// The usable part of a machine, and the cost of messages on it.

@@ -419,7 +419,9 @@ impl Me {
         // SAFETY: the program owns the array.
         unsafe {
             let array: *mut hearth_runtime::abi::Array = value.pointer.cast();
-            let first = array.byte_add(hearth_runtime::abi::HEADER_BYTES).cast::<i32>();
+            let first = array
+                .byte_add(hearth_runtime::abi::HEADER_BYTES)
+                .cast::<i32>();
             let elements = std::slice::from_raw_parts(first, (*array).length).to_vec();
             c::hearth_destroy(self.component(), &raw const INTEGERS.0, array.cast());
             elements

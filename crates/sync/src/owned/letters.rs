@@ -3,21 +3,11 @@
 use hearth_sys::futex::Word;
 use hearth_sys::threading::yield_now;
 
-use super::builder::Options;
 use super::held::Held;
 use super::shared::{DEAD, Shared};
 use crate::ring::{self, Letter, Received, Ring};
-use crate::{CallError, Drain, Queue};
+use crate::{CallError, Drain};
 use hearth_atomics::Ordering;
-
-/// The section's ring, if it has one: room for one message of each client at once, and as many
-/// posted.
-pub(super) fn ring(options: &Options) -> Option<Ring> {
-    match options.queue {
-        Queue::Lines => None,
-        Queue::Ring(copying) => Some(Ring::new(2 * options.clients, copying)),
-    }
-}
 
 impl<T> Shared<T> {
     #[inline]

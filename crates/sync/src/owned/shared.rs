@@ -13,10 +13,10 @@ use crate::inside::{Inside, is_inside};
 use crate::lock::{AnyLock, Lock, Place};
 use crate::mailbox::{Mailbox, Mailboxes};
 use crate::request::Slot;
-#[cfg(feature = "research")]
-use crate::ring::Ring;
 use crate::thread;
 use crate::{CallError, Way};
+#[cfg(feature = "research")]
+use crate::{Queue, ring::Ring};
 use hearth_atomics::{AtomicU32, AtomicU64, Guarded, Ordering};
 use hearth_sys::futex::Word;
 use hearth_sys::membarrier::{heavy_fence, light_fence};
@@ -108,7 +108,11 @@ impl<T> Shared<T> {
     pub(super) fn new(data: T, options: Options, way: Way) -> Shared<T> {
         hearth_sys::membarrier::prepare_fences();
         #[cfg(feature = "research")]
-        let ring = super::letters::ring(&options);
+        // Room for one message of each client at once, and as many posted.
+        let ring = match options.queue {
+            Queue::Lines => None,
+            Queue::Ring(copying) => Some(Ring::new(2 * options.clients, copying)),
+        };
         Shared {
             back: Back {
                 lock: AnyLock::new(options.lock),

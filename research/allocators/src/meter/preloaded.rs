@@ -330,8 +330,8 @@ fn nanoseconds() -> u64 {
 macro_rules! call {
     ($name:ident as $type:ty, $($argument:expr),*) => {{
         let function = METER.$name.load(Ordering::Relaxed);
-        // SAFETY: C's function of this type, with the caller's arguments. An allocator that lacks it
-        // cannot take the place of C's.
+        // SAFETY: C's function of this type, with the caller's arguments. An allocator that lacks
+        // it cannot take the place of C's.
         unsafe { transmute::<*mut (), $type>(function)($($argument),*) }
     }};
 }

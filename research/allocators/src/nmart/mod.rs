@@ -3,9 +3,9 @@
 //! Small requests are looked up in lists 4 bytes apart, normal ones in rows of 64 lists; both lead
 //! by bitmap to the front of a list in which every block is large enough ([`mapping`], [`tcb`]).
 //! Blocks are merged with their neighbours as they are freed ([`block`]). Who frees a block of
-//! another thread's heap pushes it on that heap's stack, and the owner takes *all* of the stack back
-//! at its next operation: the one loop of the design, and the reason why its bound is amortised.
-//! Empty arenas go to the pool of the node that they were made on ([`pools`]).
+//! another thread's heap pushes it on that heap's stack, and the owner takes *all* of the stack
+//! back at its next operation: the one loop of the design, and the reason why its bound is
+//! amortised. Empty arenas go to the pool of the node that they were made on ([`pools`]).
 //!
 //! ## What the source has that could not be built as it stands
 //!
@@ -470,8 +470,8 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         unsafe {
             let remote = &(*(*block).owner).remote;
             remote.lock.with(|| {
-                // Relaxed: the lock orders. The block stays in use, so that its owner does not merge
-                // it with a neighbour before it has it.
+                // Relaxed: the lock orders. The block stays in use, so that its owner does not
+                // merge it with a neighbour before it has it.
                 (*block).next = remote.head.load(Ordering::Relaxed);
                 remote.head.store(block, Ordering::Relaxed);
             });

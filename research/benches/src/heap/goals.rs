@@ -1,6 +1,6 @@
 //! What is wanted of Hearth's allocator: the table of section 4 of the anchors, and what the issue
-//! says where it says more. Ticks and nanoseconds were set on another machine, so a goal that names a
-//! peer is also reached by being so much better than that peer in the same session.
+//! says where it says more. Ticks and nanoseconds were set on another machine, so a goal that names
+//! a peer is also reached by being so much better than that peer in the same session.
 
 use super::allocators::{FAST_PEERS, HEARTH, HEARTH_REAL_TIME, SYSTEM};
 use super::session::{LEAST, MEMORY, SPEED};

@@ -167,8 +167,8 @@ fn verdict(one: &Judged) -> &'static str {
     }
 }
 
-/// Rows of the record, as the other benchmarks': name, repeats, Hearth, peer, ratio and its interval.
-/// Without Hearth nothing is recorded.
+/// Rows of the record, as the other benchmarks': name, repeats, Hearth, peer, ratio and its
+/// interval. Without Hearth nothing is recorded.
 pub fn records(table: &Table) -> Vec<String> {
     let mut lines = Vec::new();
     for row in &table.rows {

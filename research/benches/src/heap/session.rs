@@ -88,9 +88,9 @@ impl Session<'_> {
         self.request.size
     }
 
-    /// Runs something under all allocators, `repeats` times, in shuffled turns. One that has failed is
-    /// not run again. `one` says whether the run was disturbed so that it does not count. If the host
-    /// is too busy for this, all have failed, and what comes next is still tried.
+    /// Runs something under all allocators, `repeats` times, in shuffled turns. One that has failed
+    /// is not run again. `one` says whether the run was disturbed so that it does not count. If the
+    /// host is too busy for this, all have failed, and what comes next is still tried.
     fn alternate<T: Clone>(
         &mut self,
         what: &str,

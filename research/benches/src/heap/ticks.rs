@@ -1,9 +1,10 @@
 //! Times of single operations, as the workloads `latency` and `burst` write them down.
 //!
-//! A single run has whatever else the machine did in it: an interrupt costs more than any allocator.
-//! But the same seed gives the same operations in every process, so the least time of each operation
-//! over several processes, the *floor*, has what the allocator does every time and little else. With
-//! two threads operations meet differently in each process; there the floor is a lower bound.
+//! A single run has whatever else the machine did in it: an interrupt costs more than any
+//! allocator. But the same seed gives the same operations in every process, so the least time of
+//! each operation over several processes, the *floor*, has what the allocator does every time and
+//! little else. With two threads operations meet differently in each process; there the floor is a
+//! lower bound.
 
 use std::path::Path;
 
@@ -219,8 +220,8 @@ impl Bursts {
     }
 
     /// Keeps each round as it was in the process in which its slowest malloc took least: what an
-    /// allocator does at other times in every process, and so is not in the floor, is in this. So are
-    /// interrupts, where a round is longer than what lies between them.
+    /// allocator does at other times in every process, and so is not in the floor, is in this. So
+    /// are interrupts, where a round is longer than what lies between them.
     pub fn calmest(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         let rounds = self.mallocs.chunks_mut(self.blocks);

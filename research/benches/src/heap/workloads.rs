@@ -313,8 +313,8 @@ pub struct Real {
 }
 
 /// Those that are there, and a line for each that is not. In the place of the source's gawk, cfrac,
-/// espresso and p2c, of which only the first is in Debian: what allocates much and little at a time,
-/// from interpreters to compilers.
+/// espresso and p2c, of which only the first is in Debian: what allocates much and little at a
+/// time, from interpreters to compilers.
 pub fn real(programs: &Programs, size: Size) -> Result<(Vec<Real>, Vec<String>), String> {
     let text = text(size);
     let path = programs.file("words");

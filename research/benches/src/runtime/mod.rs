@@ -2,9 +2,9 @@
 //! component and a second core cost.
 //!
 //! A [`Row`] is a question with the programs that answer it: one in Insense below
-//! `research/benches/runtime`, and the same shape in the programs below `research/benches/peers`. Rows are independent
-//! of what is installed; a peer that is missing is named in what was [found](Found) and nothing else
-//! changes. How a row is measured is told in [`session`].
+//! `research/benches/runtime`, and the same shape in the programs below `research/benches/peers`.
+//! Rows are independent of what is installed; a peer that is missing is named in what was
+//! [found](Found) and nothing else changes. How a row is measured is told in [`session`].
 
 pub mod rows;
 pub mod session;
@@ -19,8 +19,8 @@ pub struct Row {
     pub name: &'static str,
     pub question: &'static str,
     pub fairness: &'static str,
-    /// Stem of the Insense program below `research/benches/runtime`; the peers' programs know the row by the
-    /// same name.
+    /// Stem of the Insense program below `research/benches/runtime`; the peers' programs know the
+    /// row by the same name.
     pub program: &'static str,
     /// Workers, and cores for whoever takes part.
     pub workers: usize,
@@ -115,8 +115,8 @@ impl Goal {
         )
     }
 
-    /// `best`: the least of the peers that count, if there is one. None if it depends on a peer that
-    /// is not there.
+    /// `best`: the least of the peers that count, if there is one. None if it depends on a peer
+    /// that is not there.
     pub fn is_reached(&self, value: f64, best: Option<f64>) -> Option<bool> {
         match *self {
             Goal::AtLeast(least) => Some(value >= least),

@@ -1,5 +1,5 @@
-//! The table of rows. Goals are those of the runtime's milestone; the figures behind them are in the
-//! sources' study of anchors.
+//! The table of rows. Goals are those of the runtime's milestone; the figures behind them are in
+//! the sources' study of anchors.
 
 use super::{Beside, Goal, Measure, Row, Who};
 

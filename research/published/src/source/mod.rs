@@ -1,9 +1,9 @@
 //! The cache-impact source's model, equations 3.1 to 3.7 and 7.1 to 7.16, in its *intended* form.
 //!
-//! One thread writes `n` bytes, then a second one reads them: `d_comm = d_write + Control + d_read`.
-//! The data lies in the smallest level that holds all of it (a step, not a mixture). The first word
-//! of a line pays that level's latency, the other words of the line pay the first level's. Where
-//! the two threads run enters through `Control` alone.
+//! One thread writes `n` bytes, then a second one reads them: `d_comm = d_write + Control +
+//! d_read`. The data lies in the smallest level that holds all of it (a step, not a mixture). The
+//! first word of a line pays that level's latency, the other words of the line pay the first
+//! level's. Where the two threads run enters through `Control` alone.
 //!
 //! The printed equations contradict each other in places. [`ERRATA`] lists each difference,
 //! [`printed`] evaluates the equations as they stand on the page, and a [`Defect`] commits one

@@ -1,4 +1,5 @@
-//! What a run says: throughput by the clients, and what the server did and what it took, for each request.
+//! What a run says: throughput by the clients, and what the server did and what it took, for each
+//! request.
 //!
 //! | name | what |
 //! |---|---|

@@ -12,12 +12,13 @@ use hearth_sys::clock::steady_ns;
 use hearth_sys::usage::{self, Whose};
 use hearth_sys::{Linux, System, affinity, procfs};
 
-use super::figures::{Figures, Moment, figures};
+use super::figures::{Moment, figures};
 use super::options::{CONNECTIONS, MESSAGE_BYTES, Options};
 use super::plan::Case;
 use super::server::LISTENING;
 use super::snapshot::Snapshot;
 use crate::StudyError;
+use crate::study::Ended;
 
 /// How often it is looked whether all are connected.
 const LOOK: Duration = Duration::from_millis(5);
@@ -31,17 +32,6 @@ pub struct Cores {
     pub server: Vec<usize>,
     /// The clients'; one thread each.
     pub clients: Vec<usize>,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ended {
-    /// Well.
-    Well(Figures),
-    /// The server or the clients failed; why, in words.
-    Failed(String),
-    /// It was stopped.
-    Cancelled,
 }
 
 /// The server's process; it ends with this value.
@@ -123,12 +113,12 @@ impl Drop for Process {
     }
 }
 
-/// One run of a case by this `hearth`.
+/// One run of a case, whose server is a tool of `program`.
 ///
 /// # Errors
 /// The server's program cannot be started; the system does not let the clients be kept to their cores.
 pub fn run(
-    hearth: &Path,
+    program: &Path,
     case: &Case,
     cores: &Cores,
     options: &Options,
@@ -136,14 +126,14 @@ pub fn run(
 ) -> Result<Ended, StudyError> {
     // Its clients inherit it.
     affinity::allow_current(&cores.clients).map_err(|error| StudyError::Cores { error })?;
-    let mut process = match Process::start(hearth, case, &cores.server) {
+    let mut process = match Process::start(program, case, &cores.server) {
         Ok(process) => process,
         Err(error) if error.kind() == io::ErrorKind::Other => {
             return Ok(Ended::Failed(format!("the server: {error}")));
         }
         Err(error) => {
             return Err(StudyError::Program {
-                program: hearth.to_owned(),
+                program: program.to_owned(),
                 error,
             });
         }
@@ -192,7 +182,7 @@ fn judged(before: &Moment, after: &Moment, run: &Run) -> Ended {
             tally.unanswered, tally.lost_on_the_way
         ));
     }
-    Ended::Well(figures(before, after, run))
+    Ended::Well(figures(before, after, run).into_iter().collect())
 }
 
 /// The begin and the end of what counts; both are well within what the clients count.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
 /// Connections, all in use from a run's begin to its end: the source's.
 pub const CONNECTIONS: usize = 512;
@@ -11,66 +12,12 @@ pub const MESSAGE_BYTES: usize = 64;
 const REPEATS_MAX: u32 = 1000;
 const MEASURE_MS_MAX: u32 = 3_600_000;
 
-/// An experiment of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// The source's: throughput and operations by the number of threads.
-    Threads,
-    /// The same where server and clients share all cores.
-    Together,
-    /// Requests that take work.
-    Work,
-    /// What taking times costs.
-    Timers,
-}
-
-impl Experiment {
-    /// All, in the order in which they run.
-    pub const ALL: [Experiment; 4] = [
-        Experiment::Threads,
-        Experiment::Together,
-        Experiment::Work,
-        Experiment::Timers,
-    ];
-
-    /// What it is called on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::Threads => "threads",
-            Experiment::Together => "together",
-            Experiment::Work => "work",
-            Experiment::Timers => "timers",
-        }
-    }
-
-    /// What it measures, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Threads => {
-                "replies a second and the time of each operation, by threads; server and clients on cores of their own"
-            }
-            Experiment::Together => "the same with server and clients on all cores",
-            Experiment::Work => {
-                "requests that take 10 and 100 µs of work, which the source left at 0"
-            }
-            Experiment::Timers => "what taking the time of each operation costs",
-        }
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
-    }
+define_experiments! {
+    Threads = "threads":
+        "replies a second and the time of each operation, by threads; server and clients on cores of their own",
+    Together = "together": "the same with server and clients on all cores",
+    Work = "work": "requests that take 10 and 100 µs of work, which the source left at 0",
+    Timers = "timers": "what taking the time of each operation costs",
 }
 
 /// What to run, and how.
@@ -111,28 +58,20 @@ impl Options {
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
     }
+}
 
-    /// Checks what was asked for.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats or time, or too much.
-    pub fn check(&self) -> Result<(), StudyError> {
-        let check = |what, given: Option<u32>, largest| match given {
-            Some(given) if given == 0 || given > largest => Err(StudyError::Count {
-                what,
-                given,
-                largest,
-            }),
-            _ => Ok(()),
-        };
-        check("repeats", self.repeats, REPEATS_MAX)?;
-        check("milliseconds of a run", self.measure_ms, MEASURE_MS_MAX)
+impl Choice for Options {
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
-    /// What keeps results made with these options from being joined by results made with others. More
-    /// experiments and more repeats may be asked for later.
-    #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)?;
+        StudyError::check("milliseconds of a run", self.measure_ms, MEASURE_MS_MAX)
+    }
+
+    /// More experiments and more repeats may be asked for later.
+    fn differs(&self, other: &Options) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

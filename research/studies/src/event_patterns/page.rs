@@ -11,7 +11,7 @@ use super::options::{CONNECTIONS, Experiment, MESSAGE_BYTES};
 use super::plan::APART;
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::{Evidence, LAYOUTS};
+use super::verdict::{self, LAYOUTS};
 use crate::pages::{self, counted};
 
 /// How the study differs from the source's, beyond the machine.
@@ -54,8 +54,8 @@ const DIFFERENCES: [[&str; 3]; 7] = [
 pub fn page(results: &Results) -> String {
     let used = format!(
         "{} for the server and {} for the clients",
-        counted(results.server_cores.len(), "core"),
-        results.client_cores.len()
+        counted(results.site.server_cores.len(), "core"),
+        results.site.client_cores.len()
     );
     let mut page = pages::begin(
         "Event servers",
@@ -125,8 +125,8 @@ fn claims(results: &Results) -> Section {
     );
     pages::claims(
         section,
-        &Evidence::measured(results).verdicts(),
-        &Evidence::published().verdicts(),
+        &verdict::measured(results).verdicts(),
+        &verdict::as_published().verdicts(),
         &results.about,
     )
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::grid::{GRID, Kind};
 use super::options::{Experiment, Options};
+use crate::study;
 
 /// The server on half of the cores, the clients on the others.
 pub const APART: &str = "apart";
@@ -29,10 +30,14 @@ pub struct Case {
     pub is_timed: bool,
 }
 
-impl Case {
-    /// In a few words.
-    #[must_use]
-    pub fn words(&self) -> String {
+impl study::Case for Case {
+    type Experiment = Experiment;
+
+    fn experiment(&self) -> Experiment {
+        self.experiment
+    }
+
+    fn words(&self) -> String {
         let Case {
             pattern,
             mechanism,
@@ -43,9 +48,23 @@ impl Case {
         } = self;
         format!("{pattern} {mechanism}, {threads} threads, {work_us} µs, {layout}")
     }
+
+    fn row(&self) -> String {
+        let Case {
+            pattern,
+            mechanism,
+            layout,
+            threads,
+            work_us,
+            is_timed,
+            ..
+        } = self;
+        format!("{pattern},{mechanism},{layout},{threads},{work_us},{is_timed}")
+    }
 }
 
-/// The source's numbers of threads as far as they matter: its peaks are at 10 and 13, and it ended at 16.
+/// The source's numbers of threads as far as they matter: its peaks are at 10 and 13, and it ended
+/// at 16.
 const THREADS: [usize; 9] = [1, 2, 3, 4, 6, 8, 10, 13, 16];
 const THREADS_QUICK: [usize; 3] = [1, 2, 4];
 /// Where all cores are shared, and with work.

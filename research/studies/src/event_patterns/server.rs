@@ -1,7 +1,8 @@
-//! The server that is measured: a process of its own, which echoes and says what it counted when it is asked.
+//! The server that is measured: a process of its own, which echoes and says what it counted when it
+//! is asked.
 //!
-//! It writes one line when it listens, `listening ADDRESS`, then for each line that it reads a line with a
-//! [`Snapshot`], and stops at the end of its input.
+//! It writes one line when it listens, `listening ADDRESS`, then for each line that it reads a line
+//! with a [`Snapshot`], and stops at the end of its input.
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -72,7 +73,8 @@ impl Service for Echo {
     }
 }
 
-/// Serves until the input ends. The calling thread, and so all threads of the server, are kept to the cores.
+/// Serves until the input ends. The calling thread, and so all threads of the server, are kept to
+/// the cores.
 ///
 /// # Errors
 /// It cannot listen, or its output is closed.

@@ -47,7 +47,7 @@ fn ratio(
     of: [&str; 4],
     to: [&str; 4],
 ) -> Option<Figure> {
-    let real = |case| Some(results.cell(experiment, case)?.runs("real"));
+    let real = |case| Some(results.named(experiment, case)?.runs("real"));
     Figure::of_runs(real(of)?, real(to)?)
 }
 
@@ -115,7 +115,7 @@ fn of_memory(results: &Results) -> Vec<String> {
     let grown: Vec<String> = ["private", "shared", "malloc", "listed", "source-private"]
         .iter()
         .filter_map(|heaps| {
-            let cell = results.cell(Experiment::Memory, [load, "threads", heaps, "os"])?;
+            let cell = results.named(Experiment::Memory, [load, "threads", heaps, "os"])?;
             let growth = cell.summary("growth_kb")?.median / 1024.0;
             let peak = cell.summary("peak_kb")?.median / 1024.0;
             Some(format!("{heaps} {growth:.1} MB, at most {peak:.1}"))
@@ -135,7 +135,7 @@ fn of_misses(results: &Results) -> Vec<String> {
         let case = ["cache-4x250", "threads", heaps, "os"];
         Some(
             results
-                .cell(Experiment::Misses, case)?
+                .named(Experiment::Misses, case)?
                 .summary(figure)?
                 .median,
         )

@@ -13,6 +13,7 @@ use hearth_sys::usage::{self, Whose};
 
 use crate::StudyError;
 use crate::nmart::monitor::{self, Status};
+use crate::study;
 
 /// What is run.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +57,17 @@ pub enum Ended<T> {
     Failed(String),
     /// It was stopped.
     Cancelled,
+}
+
+impl<T> Ended<T> {
+    /// For the engine, with the figures that were taken of the run.
+    pub(super) fn map(self, figures: impl FnOnce(T) -> study::Ended) -> study::Ended {
+        match self {
+            Ended::Well(found) => figures(found),
+            Ended::Failed(why) => study::Ended::Failed(why),
+            Ended::Cancelled => study::Ended::Cancelled,
+        }
+    }
 }
 
 /// How often it is looked whether a run is to end.
@@ -182,7 +194,8 @@ pub fn memory(launch: &Launch, cancel: &AtomicBool) -> Result<Ended<Memory>, Stu
     }
 }
 
-/// The peak, and the growth from a quarter of the looks on: what a program needs once is there by then.
+/// The peak, and the growth from a quarter of the looks on: what a program needs once is there by
+/// then.
 fn grown(seen: &[Status]) -> Option<Memory> {
     let (early, last) = (seen.get(seen.len() / 4)?, seen.last()?);
     let peak = seen.iter().map(|status| status.resident_peak_kb).max()?;

@@ -1,18 +1,18 @@
 //! Where the source put threads by hand, pattern by pattern.
 //!
-//! Its machine had four cores. With fewer, what it has single cores for shares what there is, and the
-//! last core stays what its fourth was.
+//! Its machine had four cores. With fewer, what it has single cores for shares what there is, and
+//! the last core stays what its fourth was.
 
 use super::workloads::{Load, Role, Workload};
 
 /// A layout by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hand {
-    /// Those that talk on one core: each pair, each server with its clients, each dispatcher with its
-    /// workers. With three groups the source's fourth core was idle.
+    /// Those that talk on one core: each pair, each server with its clients, each dispatcher with
+    /// its workers. With three groups the source's fourth core was idle.
     Together,
-    /// Those that talk on different cores: sender and receiver; servers on single cores and all clients
-    /// on the last; workers on all cores but the last and all dispatchers on that.
+    /// Those that talk on different cores: sender and receiver; servers on single cores and all
+    /// clients on the last; workers on all cores but the last and all dispatchers on that.
     Apart,
 }
 
@@ -20,7 +20,8 @@ pub enum Hand {
 pub const CORES: usize = 4;
 
 impl Hand {
-    /// The core of each component of a load, in the order in which they are made. `cores` is not empty.
+    /// The core of each component of a load, in the order in which they are made. `cores` is not
+    /// empty.
     #[must_use]
     pub fn cores(self, load: &Load, cores: &[usize]) -> Vec<usize> {
         let last = cores.len() - 1;

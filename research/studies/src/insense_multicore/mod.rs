@@ -1,13 +1,13 @@
 //! The multi-core study: what private heaps and the placement of components are worth.
 //!
 //! The source gave each Insense component a thread of its own, compared one shared heap with a heap
-//! for each component, and four ways of placing threads on cores, by six workloads. They are run again
-//! here ([`run`]): under both carriers, with both heaps and every placement that there is
-//! ([`placements`]), and as plain C with threads and mutexes beside, which the source wanted and did
-//! not have. The source's own shared heap, a list of every block under a lock, is rebuilt ([`ways`]), so
-//! that what it adds can be told from what sharing costs. [`published`] has the source's findings,
-//! [`verdict`] judges them and ours by the same rules, [`defects`] lists what was mended, and
-//! [`page`] draws both beside each other.
+//! for each component, and four ways of placing threads on cores, by six workloads. They are run
+//! again here: under both carriers, with both heaps and every placement that there is
+//! ([`placements`]), and as plain C with threads and mutexes beside, which the source wanted and
+//! did not have. The source's own shared heap, a list of every block under a lock, is rebuilt
+//! ([`ways`]), so that what it adds can be told from what sharing costs. [`published`] has the
+//! source's findings, [`verdict`] judges them and ours by the same rules, [`defects`] lists what
+//! was mended, and [`page`] draws both beside each other.
 
 pub mod build;
 pub mod defects;
@@ -21,17 +21,11 @@ pub mod placements;
 pub mod plan;
 pub mod published;
 pub mod results;
-pub mod session;
+mod study;
 pub mod verdict;
 pub mod ways;
 pub mod workloads;
 
 pub use options::{Experiment, Options};
-pub use results::{Folder, Results};
-pub use session::run;
-
-/// The experiments' names and titles, in the order in which they run.
-#[must_use]
-pub fn experiments() -> Vec<(&'static str, &'static str)> {
-    Experiment::ALL.map(|e| (e.id(), e.title())).to_vec()
-}
+pub use results::Results;
+pub use study::InsenseMulticore;

@@ -4,97 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use super::workloads::{Load, Workload};
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
-/// An experiment of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// Allocation.
-    Alloc,
-    /// What the source's list under a lock adds.
-    List,
-    /// Arrays gone over again and again.
-    Cache,
-    /// Messages and nothing else.
-    SenderReceiver,
-    /// N to 1.
-    ClientServer,
-    /// 1 to N.
-    DispatchWorker,
-    /// Side by side.
-    NoCommunication,
-    /// Resident memory.
-    Memory,
-    /// Simulated cache misses.
-    Misses,
+define_experiments! {
+    Alloc = "alloc": "an array made and dropped in each pass; heaps and placements",
+    List = "list": "allocation with the source's heaps rebuilt: what its list under a lock adds",
+    Cache = "cache": "an array of each component's own, gone over again and again",
+    SenderReceiver = "sender-receiver": "two pairs, messages and nothing else",
+    ClientServer = "client-server": "twelve clients, three servers that compute",
+    DispatchWorker = "dispatch-worker": "three dispatchers, twelve workers that compute",
+    NoCommunication = "no-communication": "four components that compute side by side",
+    Memory = "memory": "resident memory, at most and as it grows",
+    Misses = "misses": "cache misses by Cachegrind, as published",
 }
 
 impl Experiment {
-    /// All, in the order in which they run.
-    pub const ALL: [Experiment; 9] = [
-        Experiment::Alloc,
-        Experiment::List,
-        Experiment::Cache,
-        Experiment::SenderReceiver,
-        Experiment::ClientServer,
-        Experiment::DispatchWorker,
-        Experiment::NoCommunication,
-        Experiment::Memory,
-        Experiment::Misses,
-    ];
-
-    /// What it is called on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::List => "list",
-            Experiment::Memory => "memory",
-            Experiment::Misses => "misses",
-            Experiment::Alloc => Workload::Alloc.id(),
-            Experiment::Cache => Workload::Cache.id(),
-            Experiment::SenderReceiver => Workload::SenderReceiver.id(),
-            Experiment::ClientServer => Workload::ClientServer.id(),
-            Experiment::DispatchWorker => Workload::DispatchWorker.id(),
-            Experiment::NoCommunication => Workload::NoCommunication.id(),
-        }
-    }
-
-    /// What it measures, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Alloc => "an array made and dropped in each pass; heaps and placements",
-            Experiment::List => {
-                "allocation with the source's heaps rebuilt: what its list under a lock adds"
-            }
-            Experiment::Cache => "an array of each component's own, gone over again and again",
-            Experiment::SenderReceiver => "two pairs, messages and nothing else",
-            Experiment::ClientServer => "twelve clients, three servers that compute",
-            Experiment::DispatchWorker => "three dispatchers, twelve workers that compute",
-            Experiment::NoCommunication => "four components that compute side by side",
-            Experiment::Memory => "resident memory, at most and as it grows",
-            Experiment::Misses => "cache misses by Cachegrind, as published",
-        }
-    }
-
     /// The workload that it is about, if it is about one alone.
     #[must_use]
     pub fn workload(self) -> Option<Workload> {
-        Workload::ALL
-            .into_iter()
-            .find(|workload| workload.id() == self.id())
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
+        let mut all = Workload::ALL.into_iter();
+        all.find(|workload| workload.id() == self.id())
     }
 }
 
@@ -124,34 +53,6 @@ impl Options {
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
-    }
-
-    /// Checks what was asked for.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats, or too many.
-    pub fn check(&self) -> Result<(), StudyError> {
-        match self.repeats {
-            Some(given) if given == 0 || given > REPEATS_MAX => Err(StudyError::Count {
-                what: "repeats",
-                given,
-                largest: REPEATS_MAX,
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// What keeps results made with these options from being joined by results made with others.
-    /// More experiments may be asked for later.
-    #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
-        if self.quick != other.quick {
-            return Some("--quick");
-        }
-        if self.seed != other.seed {
-            return Some("the seed");
-        }
-        (self.repeats != other.repeats).then_some("the repeats")
     }
 
     /// A workload's loads: the source's parameters as far as it gives them, or small ones.
@@ -188,5 +89,23 @@ impl Options {
             }
             (Workload::NoCommunication, true) => vec![load(4, 1000, 20, 1000)],
         }
+    }
+}
+
+impl Choice for Options {
+    fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)
+    }
+
+    /// More experiments and repeats may be asked for later.
+    fn differs(&self, other: &Options) -> Option<&'static str> {
+        if self.quick != other.quick {
+            return Some("--quick");
+        }
+        (self.seed != other.seed).then_some("the seed")
     }
 }

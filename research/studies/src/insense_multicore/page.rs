@@ -11,7 +11,7 @@ use super::placements::PLACEMENTS;
 use super::plan::{C, CARRIERS};
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::Evidence;
+use super::verdict;
 use super::ways::{HEAPS, WAYS};
 use crate::cache_impact::page::tables::sentence;
 use crate::pages::{self, counted};
@@ -21,7 +21,7 @@ use crate::pages::{self, counted};
 pub fn page(results: &Results) -> String {
     let used = format!(
         "{} of {}",
-        results.cores.len(),
+        results.site.cores.len(),
         counted(results.about.machine.threads, "hardware thread")
     );
     let mut page = pages::begin(
@@ -71,8 +71,8 @@ fn claims(results: &Results) -> Section {
     );
     pages::claims(
         section,
-        &Evidence::measured(results).verdicts(),
-        &Evidence::published().verdicts(),
+        &verdict::measured(results).verdicts(),
+        &verdict::as_published().verdicts(),
         &results.about,
     )
 }
@@ -99,7 +99,7 @@ fn bars(results: &Results, experiment: Experiment, load: &str) -> Picture {
         .collect();
     let series = sides().into_iter().map(|(carrier, heaps)| {
         let values = placements.iter().map(|placement| {
-            let cell = results.cell(experiment, [load, carrier, heaps, placement]);
+            let cell = results.named(experiment, [load, carrier, heaps, placement]);
             let summary = cell.and_then(|cell| cell.summary("real"));
             summary.map_or(0.0, |summary| summary.median * 1e9)
         });
@@ -161,7 +161,7 @@ fn time_table(results: &Results, experiment: Experiment, load: &str) -> Table {
             cell.summary("system"),
         ) {
             (Some(real), Some(user), Some(system)) => {
-                let os = results.cell(experiment, [load, &case.carrier, &case.heaps, "os"]);
+                let os = results.named(experiment, [load, &case.carrier, &case.heaps, "os"]);
                 let os = os.and_then(|os| os.summary("real"));
                 row.extend([
                     ms(real.median),
@@ -228,7 +228,7 @@ fn list_table(results: &Results, load: &str) -> Table {
                 ) else {
                     continue;
                 };
-                let private = results.cell(experiment, [load, carrier, "private", placement]);
+                let private = results.named(experiment, [load, carrier, "private", placement]);
                 let private = private.and_then(|private| private.summary("real"));
                 table.row(vec![
                     carrier.to_owned(),
@@ -318,7 +318,7 @@ fn misses(results: &Results) -> Section {
         };
         let total = |cell: &Cell| cell.summary("d1_misses").map(|summary| summary.median);
         let listed = [case.load.as_str(), &case.carrier, "listed", &case.placement];
-        let listed = results.cell(Experiment::Misses, listed).and_then(total);
+        let listed = results.named(Experiment::Misses, listed).and_then(total);
         let of_shared = total(cell).zip(listed);
         table.row(vec![
             case.load.clone(),

@@ -6,6 +6,7 @@ use super::options::{Experiment, Options};
 use super::placements::PLACEMENTS;
 use super::ways::{HEAPS, WAYS};
 use super::workloads::{Load, Workload};
+use crate::study::{self, Round};
 
 /// What carries components, by the command's names; or plain C.
 pub const CARRIERS: [&str; 2] = ["threads", "workers"];
@@ -27,34 +28,43 @@ pub struct Case {
     pub placement: String,
 }
 
-/// An experiment's load with its cases, whose runs take turns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Round {
-    /// The load.
-    pub load: Load,
-    /// Its cases.
-    pub cases: Vec<Case>,
-    /// Runs of each.
-    pub repeats: u32,
+impl study::Case for Case {
+    type Experiment = Experiment;
+
+    fn experiment(&self) -> Experiment {
+        self.experiment
+    }
+
+    fn words(&self) -> String {
+        self.row().replace(',', " ")
+    }
+
+    fn row(&self) -> String {
+        let Case {
+            load,
+            carrier,
+            heaps,
+            placement,
+            ..
+        } = self;
+        format!("{load},{carrier},{heaps},{placement}")
+    }
 }
 
-/// All rounds of an experiment.
+/// All rounds of an experiment: loads with their cases.
 #[must_use]
-pub fn rounds(experiment: Experiment, options: &Options) -> Vec<Round> {
+pub fn rounds(experiment: Experiment, options: &Options) -> Vec<(Load, Round<Case>)> {
     let repeats = options.repeats();
-    let round = |load: Load, repeats, cases: Vec<[&str; 3]>| Round {
-        load,
-        repeats,
-        cases: cases
-            .into_iter()
-            .map(|[carrier, heaps, placement]| Case {
-                experiment,
-                load: load.id(),
-                carrier: carrier.to_owned(),
-                heaps: heaps.to_owned(),
-                placement: placement.to_owned(),
-            })
-            .collect(),
+    let round = |load: Load, repeats, cases: Vec<[&str; 3]>| {
+        let case = |[carrier, heaps, placement]: [&str; 3]| Case {
+            experiment,
+            load: load.id(),
+            carrier: carrier.to_owned(),
+            heaps: heaps.to_owned(),
+            placement: placement.to_owned(),
+        };
+        let cases = cases.into_iter().map(case).collect();
+        (load, Round { cases, repeats })
     };
     match experiment {
         Experiment::List => lists(options)

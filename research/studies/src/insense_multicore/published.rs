@@ -1,8 +1,10 @@
-//! What the source found. The files are in `research/studies/published/insense-multicore`; they are facts of
-//! this repository, so that a row that cannot be understood is left out and found by a test.
+//! What the source found. The files are in `research/studies/published/insense-multicore`; they are
+//! facts of this repository, so that a row that cannot be understood is left out and found by a
+//! test.
 
-use super::verdict::Evidence;
-use crate::judging::{Figure, Relation};
+use super::verdict::CLAIMS;
+use crate::claims::{self, Evidence};
+use crate::judging::Figure;
 
 const FINDINGS: &str = include_str!("../../published/insense-multicore/findings.csv");
 const CACHEGRIND: &str = include_str!("../../published/insense-multicore/cachegrind.csv");
@@ -57,18 +59,8 @@ pub fn misses() -> Vec<Misses> {
 /// Everything that it found, as evidence.
 #[must_use]
 pub fn evidence() -> Evidence {
-    let mut evidence = Evidence::new(super::layouts::CORES);
-    for row in rows(FINDINGS) {
-        let [name, relation, value] = row[..] else {
-            continue;
-        };
-        let figure = match (value.parse::<f64>(), Relation::named(relation)) {
-            (Ok(value), _) => Figure::exact(value),
-            (Err(_), Some(relation)) => Figure::in_words(relation),
-            (Err(_), None) => continue,
-        };
-        evidence.put(name, figure);
-    }
+    let mut evidence = Evidence::new(&CLAIMS, super::layouts::CORES);
+    evidence = evidence.with(claims::findings(FINDINGS, Figure::exact));
     let table = misses();
     for private in table.iter().filter(|row| row.heaps == "private") {
         let shared = table

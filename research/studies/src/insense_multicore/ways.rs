@@ -1,7 +1,8 @@
-//! Where the data of components lies, and under what guard: Hearth's heaps, and the source's rebuilt.
+//! Where the data of components lies, and under what guard: Hearth's heaps, and the source's
+//! rebuilt.
 //!
-//! The source's are preloaded in place of the C library's allocator, so that the same executable runs
-//! with each of them.
+//! The source's are preloaded in place of the C library's allocator, so that the same executable
+//! runs with each of them.
 
 /// Who keeps the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! The six workloads with their parameters: their text in Insense, what they print, and how they are
-//! started in C.
+//! The six workloads with their parameters: their text in Insense, what they print, and how they
+//! are started in C.
 //!
-//! The Insense texts are those of `tests/workloads`, with other sizes in their components and another
-//! main sequence: component by component, so that each can be told its core.
+//! The Insense texts are those of `tests/workloads`, with other sizes in their components and
+//! another main sequence: component by component, so that each can be told its core.
 
 use super::layouts::Hand;
 

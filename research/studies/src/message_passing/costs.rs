@@ -1,13 +1,14 @@
 //! What is known of the machine's caches, and what follows for the microbenchmark.
 //!
-//! The walks are dependent loads in random order, which is what the profile's latency curve was measured with. A loop
-//! goes over its own data and then, under the lock, over the section's: every line comes back after all others, so
-//! that each load costs what the curve says of both together. By message the loop's data and the section's are in
-//! caches of different cores, and each costs what the curve says of it alone. A line that another core has modified
-//! costs a transfer.
+//! The walks are dependent loads in random order, which is what the profile's latency curve was
+//! measured with. A loop goes over its own data and then, under the lock, over the section's: every
+//! line comes back after all others, so that each load costs what the curve says of both together.
+//! By message the loop's data and the section's are in caches of different cores, and each costs
+//! what the curve says of it alone. A line that another core has modified costs a transfer.
 //!
-//! Per iteration of one thread, with `c` the curve, `n1` and `n2` lines of a loop and of the section, `m` modified, `N`
-//! loops, `t` the transfer of a modified line and `h` the hand-over to a core that looks for it:
+//! Per iteration of one thread, with `c` the curve, `n1` and `n2` lines of a loop and of the
+//! section, `m` modified, `N` loops, `t` the transfer of a modified line and `h` the hand-over to a
+//! core that looks for it:
 //!
 //! ```text
 //! lock      section s = n2 · c(n1 + n2) + m · (1 − 1/N) · (t − c(n1 + n2));  local l = n1 · c(n1 + n2)
@@ -26,7 +27,8 @@ use super::engine::config::LINE_BYTES;
 /// What a profile says, as far as the study needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Capacities of the data caches, nearest first, bytes: measured, or claimed where they are not.
+    /// Capacities of the data caches, nearest first, bytes: measured, or claimed where they are
+    /// not.
     pub caches: Vec<f64>,
     /// Bytes gone over in random order, and what a load costs then, ns.
     pub curve: Vec<(f64, f64)>,
@@ -50,7 +52,8 @@ pub struct Expected {
 }
 
 impl Costs {
-    /// Of a profile; none if it has no latency curve or no transfers between cores, as one that was not measured.
+    /// Of a profile; none if it has no latency curve or no transfers between cores, as one that was
+    /// not measured.
     #[must_use]
     pub fn of(profile: &Profile) -> Option<Costs> {
         let points = profile
@@ -96,8 +99,8 @@ impl Costs {
         Some((bytes / LINE_BYTES as f64).round() as usize)
     }
 
-    /// A dependent load where so many lines are gone over, ns: between the curve's points on a straight line over
-    /// the size's logarithm.
+    /// A dependent load where so many lines are gone over, ns: between the curve's points on a
+    /// straight line over the size's logarithm.
     #[must_use]
     pub fn load_ns(&self, lines: usize) -> f64 {
         let bytes = (lines.max(1) * LINE_BYTES) as f64;

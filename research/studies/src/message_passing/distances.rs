@@ -1,7 +1,9 @@
-//! Reuse distances of the walks: what caches of this machine's sizes make of them, and the detectors' words.
+//! Reuse distances of the walks: what caches of this machine's sizes make of them, and the
+//! detectors' words.
 //!
-//! Nothing is measured here. The references are those of the benchmark's own walks, in the order of a run in which
-//! each loop has its turn; caches drop the line longest unused, which real ones do nearly.
+//! Nothing is measured here. The references are those of the benchmark's own walks, in the order of
+//! a run in which each loop has its turn; caches drop the line longest unused, which real ones do
+//! nearly.
 
 use hearth_model::locality::{Access, Analysis, Level, Options, Report};
 use hearth_sync::Mode;
@@ -27,7 +29,8 @@ pub struct Traced {
     pub section_lines: usize,
     /// Of those modified.
     pub modified_lines: usize,
-    /// For each level its lines, the share of all references that miss it, and the share of the section's.
+    /// For each level its lines, the share of all references that miss it, and the share of the
+    /// section's.
     pub misses: Vec<(u64, f64, f64)>,
     /// What detectors say.
     pub displacement: Vec<String>,

@@ -1,7 +1,9 @@
-//! What claims are judged from: ratios by name, of measurements or as published.
-
-use crate::judging::{Figure, Verdict};
-use std::collections::BTreeMap;
+//! The figures from which the claims are judged.
+//!
+//! The sizes are those fitted to this machine's first cache where they were run. Most claims are
+//! about more threads than many machines have cores. A claim about so many threads that were not
+//! run is not judged; one about ten threads or so that came out otherwise with fewer is not refuted
+//! either, as the server's core is a larger share of all.
 
 use hearth_sync::Mode;
 
@@ -10,80 +12,29 @@ use super::options::Experiment;
 use super::plan::{Fit, INVALIDATION_THREADS, MESSAGE_THREADS};
 use super::published;
 use super::results::{BUSY, CYCLES, Cell, RATE, Results};
-use super::verdict;
+use crate::claims::{Claims, Evidence, Size};
+use crate::judging::Figure;
 
-/// Ratios by name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Evidence {
-    figures: BTreeMap<String, Figure>,
-    /// Of the first experiment, if it was run here.
-    threads: Option<usize>,
-    cores: Option<usize>,
-    explained: BTreeMap<&'static str, Vec<String>>,
-}
+/// What the source claims.
+pub static CLAIMS: Claims = Claims {
+    table: include_str!("../../published/message-passing/claims.md"),
+    size: Size::Factor,
+};
 
-impl Evidence {
-    /// What the source published.
-    #[must_use]
-    pub fn published() -> Evidence {
-        published::evidence()
-    }
-
-    /// Adds a figure.
-    pub fn put(&mut self, name: &str, figure: Figure) {
-        self.figures.insert(name.to_owned(), figure);
-    }
-
-    /// A figure.
-    #[must_use]
-    pub fn figure(&self, name: &str) -> Option<&Figure> {
-        self.figures.get(name)
-    }
-
-    /// All names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.figures.keys().map(String::as_str)
-    }
-
-    /// All claims, judged.
-    #[must_use]
-    pub fn verdicts(&self) -> Vec<Verdict> {
-        verdict::judged(self)
-    }
-
-    pub(super) fn threads(&self) -> Option<usize> {
-        self.threads
-    }
-
-    pub(super) fn explanations(&self, claim: &str) -> &[String] {
-        self.explained.get(claim).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn why_missing(&self) -> String {
-        match self.cores {
-            Some(cores) => format!("was not measured here, with {cores} cores"),
-            None => "was not measured".to_owned(),
-        }
-    }
-
-    fn put_runs(&mut self, name: &str, of: &[f64], to: &[f64]) {
-        if let Some(figure) = Figure::of_runs(of, to) {
-            self.put(name, figure);
-        }
-    }
+/// What the source published.
+#[must_use]
+pub fn as_published() -> Evidence {
+    Evidence::new(&CLAIMS, published::CORES).with(published::findings())
 }
 
 /// What was measured.
 #[must_use]
 pub fn measured(results: &Results) -> Evidence {
-    let mut evidence = Evidence {
-        cores: Some(results.cores.len()),
-        ..Evidence::default()
-    };
+    let mut evidence = Evidence::new(&CLAIMS, results.site.cores.len());
     displacement(results, &mut evidence);
     invalidation(results, &mut evidence);
     message_size(results, &mut evidence);
-    evidence.explained = explain::explained(results);
+    evidence.explain(explain::explained(results));
     evidence
 }
 
@@ -95,7 +46,10 @@ pub(super) fn judged_fit(results: &Results, experiment: Experiment) -> Option<Fi
 /// The largest number of threads that have a core each; else the smallest that was run.
 pub(super) fn judged_threads(results: &Results, experiment: Experiment) -> Option<usize> {
     let threads = results.threads(experiment, Mode::Message);
-    let fits = threads.iter().rev().find(|n| **n <= results.cores.len());
+    let fits = threads
+        .iter()
+        .rev()
+        .find(|n| **n <= results.site.cores.len());
     fits.or(threads.first()).copied()
 }
 
@@ -116,7 +70,7 @@ fn displacement(results: &Results, evidence: &mut Evidence) {
     ) else {
         return;
     };
-    evidence.threads = Some(threads);
+    evidence.set_threads(threads);
     let cache = results.sizes(fit).cache_lines();
     let series = |mode, threads| results.series(experiment, fit, mode, threads);
     let message = series(Mode::Message, threads);
@@ -157,8 +111,8 @@ fn displacement(results: &Results, evidence: &mut Evidence) {
     lines(results, fit, threads, evidence);
 }
 
-/// What a further line of the section costs, ns: by message within the first cache and beyond it; under the lock with
-/// as many loops.
+/// What a further line of the section costs, ns: by message within the first cache and beyond it;
+/// under the lock with as many loops.
 fn lines(results: &Results, fit: Fit, threads: usize, evidence: &mut Evidence) {
     let slopes = Slopes::of(results, fit, threads);
     if let Some((message, lock)) = slopes.message.zip(slopes.lock) {
@@ -226,7 +180,8 @@ struct Line {
 }
 
 impl Line {
-    /// How straight the points lie. If runs alone leave as much as the line does, they may as well lie straight.
+    /// How straight the points lie. If runs alone leave as much as the line does, they may as well
+    /// lie straight.
     fn figure(&self, noise: f64) -> Figure {
         let high = if self.residual <= noise {
             1.0
@@ -237,7 +192,8 @@ impl Line {
     }
 }
 
-/// The root mean square, over cells, of the standard error of a figure's mean: what runs leave without any cause.
+/// The root mean square, over cells, of the standard error of a figure's mean: what runs leave
+/// without any cause.
 fn noise(cells: &[&Cell], figure: &str) -> f64 {
     let squares = cells.iter().filter_map(|cell| {
         let runs = cell.runs(figure).len() as f64;
@@ -280,7 +236,7 @@ fn invalidation(results: &Results, evidence: &mut Evidence) {
         return;
     };
     let series = |mode, threads| results.series(experiment, fit, mode, threads);
-    let carried = |threads: &usize| *threads <= results.cores.len().max(2);
+    let carried = |threads: &usize| *threads <= results.site.cores.len().max(2);
     for threads in INVALIDATION_THREADS.into_iter().filter(carried) {
         for (mode, name) in [(Mode::Lock, "lock"), (Mode::Message, "message")] {
             let cells = series(mode, threads);
@@ -306,7 +262,7 @@ fn invalidation(results: &Results, evidence: &mut Evidence) {
         evidence.put_runs("invalidation message 12/2", of.runs(RATE), to.runs(RATE));
     }
     if let Some(busy) = last(Mode::Message, 12) {
-        evidence.put_runs("invalidation busy 12 of 100", busy.runs(BUSY), &[100.0]);
+        evidence.put_runs("invalidation busy 12 of 100", busy.runs(BUSY), &[100.0][..]);
     }
     if let (Some(of), Some(to)) = (last(Mode::Message, 12), last(Mode::Lock, 12)) {
         evidence.put_runs(
@@ -337,15 +293,15 @@ fn shapes(cells: &[&Cell], threads: usize, evidence: &mut Evidence) {
     }
 }
 
-/// The source's three numbers of threads stand for little, middling and much to serve; on fewer cores there is the
-/// first alone.
+/// The source's three numbers of threads stand for little, middling and much to serve; on fewer
+/// cores there is the first alone.
 fn message_size(results: &Results, evidence: &mut Evidence) {
     let experiment = Experiment::MessageSize;
     let Some(fit) = judged_fit(results, experiment) else {
         return;
     };
     let there = results.threads(experiment, Mode::Message);
-    let carried = |threads: usize| there.contains(&threads) && threads <= results.cores.len();
+    let carried = |threads: usize| there.contains(&threads) && threads <= results.site.cores.len();
     let [low, middle, high] = MESSAGE_THREADS;
     let low = if carried(low) {
         Some(low)
@@ -354,7 +310,8 @@ fn message_size(results: &Results, evidence: &mut Evidence) {
     };
     let middle = carried(middle).then_some(middle);
     let high = carried(high).then_some(high);
-    // Of the source's two sizes of the section that of its text, one line: the message is then nearly all.
+    // Of the source's two sizes of the section that of its text, one line: the message is then
+    // nearly all.
     let series = |threads: Option<usize>| -> Vec<&Cell> {
         let cells = threads.map(|n| results.series(experiment, fit, Mode::Message, n));
         let mut cells = cells.unwrap_or_default();
@@ -375,15 +332,22 @@ fn message_size(results: &Results, evidence: &mut Evidence) {
             evidence.put(name, found);
         }
     }
-    let falls = ends(&middle, RATE).zip(ends(&low, RATE));
-    if let Some((of, to)) = falls.and_then(|(of, to)| of.ratio.zip(to.ratio)) {
-        let ratio = Figure::between(of.0 / to.0, of.1 / to.2, of.2 / to.1);
-        evidence.put("message-size fall middle/low", ratio);
+    if let (Some(small), Some(large), Some(low_small), Some(low_large)) =
+        (middle.first(), middle.last(), low.first(), low.last())
+    {
+        let sides = [large, small, low_large, low_small].map(|cell| cell.runs(RATE));
+        let ratio = hearth_stats::ratio_of_ratios(sides);
+        let figure = ratio.map(|ratio| Figure::between(ratio.value, ratio.low, ratio.high));
+        evidence.put("message-size fall middle/low", figure);
     }
     if let (Some(of), Some(to)) = (high.last(), middle.last()) {
         evidence.put_runs("message-size high/middle", of.runs(RATE), to.runs(RATE));
     }
     if let Some(busy) = middle.last() {
-        evidence.put_runs("message-size busy middle of 100", busy.runs(BUSY), &[100.0]);
+        evidence.put_runs(
+            "message-size busy middle of 100",
+            busy.runs(BUSY),
+            &[100.0][..],
+        );
     }
 }

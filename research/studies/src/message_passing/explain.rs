@@ -1,4 +1,5 @@
-//! Why claims came out as they did: what the machine's measured costs predict, and what detectors say.
+//! Why claims came out as they did: what the machine's measured costs predict, and what detectors
+//! say.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use super::results::{RATE, Results};
 /// Sentences by claim.
 pub(super) fn explained(results: &Results) -> BTreeMap<&'static str, Vec<String>> {
     let mut all = BTreeMap::new();
-    if let Some(costs) = &results.costs {
+    if let Some(costs) = &results.site.costs {
         all.insert("small", small(results, costs));
         all.insert("gain", gain(results, costs));
         all.insert("line", line(results, costs));
@@ -165,7 +166,8 @@ fn size(results: &Results, costs: &Costs) -> Vec<String> {
     )]
 }
 
-/// The detector's words on the second experiment's series over threads, for each number of modified lines.
+/// The detector's words on the second experiment's series over threads, for each number of modified
+/// lines.
 fn thrashing_words(results: &Results) -> Vec<String> {
     let experiment = Experiment::Invalidation;
     let (fit, _) = found(results, experiment);
@@ -211,7 +213,8 @@ fn thrashing_words(results: &Results) -> Vec<String> {
     lines
 }
 
-/// The sizes and the number of threads by which an experiment is judged; where it was not run those that would be.
+/// The sizes and the number of threads by which an experiment is judged; where it was not run those
+/// that would be.
 fn found(results: &Results, experiment: Experiment) -> (Fit, usize) {
     (
         judged_fit(results, experiment).unwrap_or(Fit::Machine),

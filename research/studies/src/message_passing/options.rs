@@ -4,77 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::Defects;
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
-/// An experiment of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// The section's data grows.
-    Displacement,
-    /// The section modifies more and more.
-    Invalidation,
-    /// The message grows.
-    MessageSize,
-    /// What the source's listing modifies.
-    Listing,
-    /// Reuse distances of the walks.
-    Distances,
-    /// The mode found by measuring, beside each mode.
-    Auto,
-}
-
-impl Experiment {
-    /// All, in the order in which they run.
-    pub const ALL: [Experiment; 6] = [
-        Experiment::Displacement,
-        Experiment::Invalidation,
-        Experiment::MessageSize,
-        Experiment::Listing,
-        Experiment::Distances,
-        Experiment::Auto,
-    ];
-
-    /// What it is called on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::Displacement => "displacement",
-            Experiment::Invalidation => "invalidation",
-            Experiment::MessageSize => "message-size",
-            Experiment::Listing => "listing",
-            Experiment::Distances => "distances",
-            Experiment::Auto => "auto",
-        }
-    }
-
-    /// What it measures, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Displacement => {
-                "the section's data grows past the first cache (figures 3.5)"
-            }
-            Experiment::Invalidation => {
-                "the section modifies more and more lines, with more and more threads (figures 3.6)"
-            }
-            Experiment::MessageSize => "the message grows, by message only (figures 3.7)",
-            Experiment::Listing => "lines that the source's listing modifies, counted",
-            Experiment::Distances => "reuse distances of the walks, and what detectors say of them",
-            Experiment::Auto => "the mode found by measuring, beside each mode in every cell",
-        }
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
-    }
+define_experiments! {
+    Displacement = "displacement": "the section's data grows past the first cache (figures 3.5)",
+    Invalidation = "invalidation":
+        "the section modifies more and more lines, with more and more threads (figures 3.6)",
+    MessageSize = "message-size": "the message grows, by message only (figures 3.7)",
+    Listing = "listing": "lines that the source's listing modifies, counted",
+    Distances = "distances": "reuse distances of the walks, and what detectors say of them",
+    Auto = "auto": "the mode found by measuring, beside each mode in every cell",
 }
 
 /// What to run, and how.
@@ -98,7 +37,7 @@ pub struct Options {
 
 const REPEATS_MAX: u32 = 1000;
 /// More threads than this are no use of anything.
-const THREADS_MAX: u32 = 64;
+const THREADS_MAX: usize = 64;
 /// Shorter runs are ended before they have begun.
 const SECONDS_MIN: f64 = 0.01;
 const SECONDS_MAX: f64 = 3600.0;
@@ -121,30 +60,21 @@ impl Options {
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
     }
+}
 
-    /// Checks what was asked for.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats or threads, or too many; [`StudyError::Duration`] for runs that are none.
-    pub fn check(&self) -> Result<(), StudyError> {
-        let count = |what, given, largest| StudyError::Count {
-            what,
-            given,
-            largest,
-        };
-        if let Some(given) = self.repeats
-            && (given == 0 || given > REPEATS_MAX)
-        {
-            return Err(count("repeats", given, REPEATS_MAX));
-        }
-        for &threads in &self.threads {
-            let given = u32::try_from(threads).unwrap_or(u32::MAX);
-            if !(2..=THREADS_MAX).contains(&given) {
-                return Err(StudyError::Threads {
-                    given: threads,
-                    largest: THREADS_MAX as usize,
-                });
-            }
+impl Choice for Options {
+    fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)?;
+        let is_odd = |threads: &&usize| !(2..=THREADS_MAX).contains(*threads);
+        if let Some(&given) = self.threads.iter().find(is_odd) {
+            return Err(StudyError::Threads {
+                given,
+                largest: THREADS_MAX,
+            });
         }
         match self.seconds {
             Some(given) if !(SECONDS_MIN..=SECONDS_MAX).contains(&given) => {
@@ -154,10 +84,8 @@ impl Options {
         }
     }
 
-    /// What keeps results made with these options from being joined by results made with others.
     /// More experiments may be asked for later.
-    #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn differs(&self, other: &Options) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::experiments::{self as source, Cell, Sizes};
 use super::engine::{Config, Defects, grid};
-use super::options::{DEFECTS, Experiment, Options, set_defect};
+use super::options::{DEFECTS, Experiment, Options, defects_of, set_defect};
+use crate::study;
 
 /// The source's numbers of threads.
 pub const DISPLACEMENT_THREADS: usize = 10;
@@ -57,14 +58,42 @@ pub struct Case {
     pub config: Config,
 }
 
-/// Cases whose runs take turns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Round {
-    /// The cases.
-    pub cases: Vec<Case>,
-    /// Runs of each.
-    pub repeats: u32,
+impl study::Case for Case {
+    type Experiment = Experiment;
+
+    fn experiment(&self) -> Experiment {
+        self.experiment
+    }
+
+    fn words(&self) -> String {
+        let Config { mode, threads, .. } = &self.config;
+        format!(
+            "{} {mode}, {threads} threads, {}",
+            self.experiment.id(),
+            self.x
+        )
+    }
+
+    fn row(&self) -> String {
+        let Config {
+            mode,
+            threads,
+            local_lines,
+            section_lines,
+            modified_lines,
+            message_bytes,
+            ..
+        } = &self.config;
+        format!(
+            "{},{mode},{threads},{},{local_lines},{section_lines},{modified_lines},{message_bytes},{}",
+            self.fit.id(),
+            self.config.loops(),
+            defects_of(self.config.defects).join("+")
+        )
+    }
 }
+
+type Round = study::Round<Case>;
 
 /// All rounds of an experiment, for a machine with so many cores and lines of the first cache.
 #[must_use]
@@ -116,8 +145,8 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Those that were asked for; or those of the source's that there are cores for, and where it had more all
-    /// cores.
+    /// Those that were asked for; or those of the source's that there are cores for, and where it
+    /// had more all cores.
     fn threads(&self, of_source: &[usize]) -> Vec<usize> {
         if !self.options.threads.is_empty() {
             return self.options.threads.clone();
@@ -186,7 +215,8 @@ impl Plan<'_> {
         places.into_iter().map(round).collect()
     }
 
-    /// Each defect with several numbers of lines to be modified, one run each: what is counted does not vary.
+    /// Each defect with several numbers of lines to be modified, one run each: what is counted does
+    /// not vary.
     fn listing(&self) -> Round {
         let mut cases = Vec::new();
         for modified_lines in [1, 8, 16, 32, 64, 127] {
@@ -219,8 +249,8 @@ impl Plan<'_> {
         Round { cases, repeats: 1 }
     }
 
-    /// Every mode in each cell of the grid, with Hearth's own queue: it is the modes that are compared, as a program
-    /// would have them.
+    /// Every mode in each cell of the grid, with Hearth's own queue: it is the modes that are
+    /// compared, as a program would have them.
     fn auto(&self) -> Vec<Round> {
         let base = Config {
             queue: Queue::Lines,
@@ -263,8 +293,8 @@ impl Plan<'_> {
     }
 }
 
-/// Under the lock with as many loops as there are clients by message: what the server's core adds is then seen apart
-/// from what its cache does.
+/// Under the lock with as many loops as there are clients by message: what the server's core adds
+/// is then seen apart from what its cache does.
 fn as_many_loops(cell: &Cell) -> Option<Cell> {
     let is_locked = cell.config.mode == Mode::Lock && cell.config.threads > 1;
     is_locked.then(|| Cell {

@@ -1,54 +1,22 @@
-//! What the source found. The file is `research/studies/published/message-passing/findings.csv`; its rows are facts of this
-//! repository, so that a row that cannot be understood is left out and found by a test.
+//! What the source found. The file is `research/studies/published/message-passing/findings.csv`;
+//! its rows are facts of this repository, so that a row that cannot be understood is left out and
+//! found by a test.
 //!
-//! The source's curves are not to be had: its text has their shapes in words, three numbers, and no axis. Nothing
-//! is drawn that it does not say.
+//! The source's curves are not to be had: its text has their shapes in words, three numbers, and no
+//! axis. Nothing is drawn that it does not say.
 
-use super::evidence::Evidence;
-use crate::judging::{Figure, Relation};
+use crate::claims::{self, Finding};
+use crate::judging::Figure;
 
 const FINDINGS: &str = include_str!("../../published/message-passing/findings.csv");
 
-/// A finding of the source.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finding {
-    /// The figure's name in [`Evidence`].
-    pub figure: &'static str,
-    /// How the two compared stand to each other.
-    pub relation: Relation,
-    /// The number, where the source gives one.
-    pub value: Option<f64>,
-    /// The figure of the source, and its words.
-    pub place: &'static str,
-}
+/// Cores of the source's machine.
+pub const CORES: usize = 24;
 
 /// All findings.
 #[must_use]
 pub fn findings() -> Vec<Finding> {
-    let read = |line: &'static str| {
-        let mut parts = line.splitn(4, ',');
-        Some(Finding {
-            figure: parts.next()?,
-            relation: Relation::named(parts.next()?)?,
-            value: parts.next()?.parse().ok(),
-            place: parts.next()?,
-        })
-    };
-    FINDINGS.lines().skip(1).filter_map(read).collect()
-}
-
-/// The findings as evidence.
-#[must_use]
-pub fn evidence() -> Evidence {
-    let mut evidence = Evidence::default();
-    for finding in findings() {
-        let figure = match finding.value {
-            Some(value) => Figure::exact(value),
-            None => Figure::in_words(finding.relation),
-        };
-        evidence.put(finding.figure, figure);
-    }
-    evidence
+    claims::findings(FINDINGS, Figure::exact)
 }
 
 /// A machine or a condition of the source, beside which this machine's stands.

@@ -1,20 +1,18 @@
 //! All that the study found.
 
+use std::collections::BTreeMap;
+
 use hearth_sync::Mode;
 use serde::{Deserialize, Serialize};
 
+use super::MessagePassing;
 use super::costs::Costs;
 use super::distances::Traced;
 use super::engine::experiments::Sizes;
-use super::engine::{Config, Measured, Pages};
-use super::options::{Experiment, Options};
+use super::engine::{Measured, Pages};
+use super::options::Experiment;
 use super::plan::{Case, Fit};
-use super::{evidence, options};
-use crate::results::{self, About, Figures, File, Found, Machine};
-use hearth_stats::Summary;
-
-/// The name of the page.
-pub const PAGE: &str = "message-passing.html";
+use crate::{results, study};
 
 /// Iterations of all loops per second.
 pub const RATE: &str = "rate";
@@ -25,78 +23,18 @@ pub const BUSY: &str = "busy";
 /// Lines that a pass modified, counted.
 pub const MODIFIED: &str = "modified";
 
-/// A case's runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// What was run.
-    pub case: Case,
-    /// [`RATE`], [`CYCLES`], [`BUSY`], [`MODIFIED`], `lines`, `fairness`.
-    pub figures: Figures,
-    /// What the data was on in the last run.
-    pub pages: Option<Pages>,
-    /// What the section said of itself then, in `auto`.
-    pub explained: Option<String>,
-    /// Why it could not be run, if so.
-    pub failed: Option<String>,
-}
+/// Were all pages of the data huge? 1 or 0.
+pub const HUGE: &str = "huge_pages";
 
-impl Cell {
-    /// Nothing yet.
-    #[must_use]
-    pub fn new(case: Case) -> Cell {
-        Cell {
-            case,
-            figures: Figures::default(),
-            pages: None,
-            explained: None,
-            failed: None,
-        }
-    }
-
-    /// Notes a run.
-    pub fn push(&mut self, run: Measured) {
-        let figures = [
-            (RATE, Some(run.iterations_per_second)),
-            (CYCLES, Some(run.cycles_per_iteration)),
-            (BUSY, run.server_busy_percent),
-            (MODIFIED, Some(run.modified_per_pass)),
-            ("lines", Some(run.lines_modified as f64)),
-            ("fairness", Some(run.fairness)),
-        ];
-        for (name, value) in figures {
-            if let Some(value) = value {
-                self.figures.push(name, value);
-            }
-        }
-        self.pages = Some(run.pages);
-        if self.case.config.mode == Mode::Auto {
-            self.explained = Some(run.explained);
-        }
-    }
-
-    /// A figure of all runs.
-    #[must_use]
-    pub fn runs(&self, figure: &str) -> &[f64] {
-        self.figures.runs(figure)
-    }
-
-    /// A figure over the runs.
-    #[must_use]
-    pub fn summary(&self, figure: &str) -> Option<Summary> {
-        self.figures.summary(figure)
-    }
-}
-
-/// The folder of the study.
-pub type Folder = results::Folder<Results>;
-
+/// A case's runs: [`RATE`], [`CYCLES`], [`BUSY`], [`MODIFIED`], [`HUGE`], `lines`, `fairness`.
+pub type Cell = results::Cell<Case>;
 /// All that the study found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results {
-    /// Of which run.
-    #[serde(flatten)]
-    pub about: About,
-    /// The cores that were used, by the system's numbers.
+pub type Results = study::Results<MessagePassing>;
+
+/// Where, with which caches, and what was computed rather than run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// The cores that are used, by the system's numbers.
     pub cores: Vec<usize>,
     /// Lines of the first data cache, by which sizes are fitted.
     pub cache_lines: usize,
@@ -104,43 +42,33 @@ pub struct Results {
     pub second_cache_lines: Option<usize>,
     /// What caches and transfers cost, if the machine was measured.
     pub costs: Option<Costs>,
-    /// How.
-    pub options: Options,
-    /// Runs.
-    pub cells: Vec<Cell>,
     /// Reuse distances.
     pub traced: Vec<Traced>,
+    /// What the section of an `auto` case said of itself in its last run, by the case in words.
+    #[serde(default)]
+    pub explained: BTreeMap<String, String>,
+}
+
+/// The figures of a run.
+pub(super) fn figures(run: &Measured) -> Vec<(String, f64)> {
+    let figures = [
+        (RATE, Some(run.iterations_per_second)),
+        (CYCLES, Some(run.cycles_per_iteration)),
+        (BUSY, run.server_busy_percent),
+        (MODIFIED, Some(run.modified_per_pass)),
+        (HUGE, Some(f64::from(run.pages == Pages::Huge))),
+        ("lines", Some(run.lines_modified as f64)),
+        ("fairness", Some(run.fairness)),
+    ];
+    let known = figures.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 impl Results {
-    /// Nothing yet.
-    #[must_use]
-    pub fn new(
-        machine: Machine,
-        cores: Vec<usize>,
-        cache_lines: usize,
-        options: Options,
-    ) -> Results {
-        Results {
-            about: About::new(Results::FORMAT, machine),
-            cores,
-            cache_lines,
-            second_cache_lines: None,
-            costs: None,
-            options,
-            cells: Vec::new(),
-            traced: Vec::new(),
-        }
-    }
-
-    /// An experiment's cells.
-    pub fn of(&self, experiment: Experiment) -> impl Iterator<Item = &Cell> {
-        self.cells
-            .iter()
-            .filter(move |cell| cell.case.experiment == experiment)
-    }
-
-    /// An experiment's cells of some sizes in a mode with so many threads, by what is on the horizontal axis.
+    /// An experiment's cells of some sizes in a mode with so many threads, by what is on the
+    /// horizontal axis.
     #[must_use]
     pub fn series(
         &self,
@@ -185,66 +113,6 @@ impl Results {
     /// The sizes.
     #[must_use]
     pub fn sizes(&self, fit: Fit) -> Sizes {
-        fit.sizes(self.cache_lines)
+        fit.sizes(self.site.cache_lines)
     }
-}
-
-impl Found for Results {
-    const FORMAT: u32 = 1;
-
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn about_mut(&mut self) -> &mut About {
-        &mut self.about
-    }
-
-    fn differs(&self, empty: &Results) -> Option<&'static str> {
-        if self.cores != empty.cores {
-            return Some("the machine");
-        }
-        if self.cache_lines != empty.cache_lines {
-            return Some("the size of the first cache");
-        }
-        self.options.differs(&empty.options)
-    }
-
-    fn adopt(&mut self, empty: Results) {
-        self.options = empty.options;
-        self.costs = empty.costs.or(self.costs.take());
-    }
-
-    fn tables(&self) -> Vec<File> {
-        let of = |experiment: Experiment| {
-            let cells = self.of(experiment);
-            let rows = cells.map(|cell| (begin(&cell.case), &cell.figures));
-            results::tables(experiment.id(), HEAD, &rows.collect::<Vec<_>>())
-        };
-        let run = Experiment::ALL.into_iter();
-        let run = run.filter(|experiment| self.of(*experiment).next().is_some());
-        let claims = results::claims(&evidence::measured(self).verdicts());
-        run.flat_map(of).chain([claims]).collect()
-    }
-}
-
-const HEAD: &str =
-    "sizes,mode,threads,loops,local_lines,section_lines,modified_lines,message_bytes,defect";
-
-fn begin(case: &Case) -> String {
-    let Config {
-        mode,
-        threads,
-        local_lines,
-        section_lines,
-        modified_lines,
-        message_bytes,
-        ..
-    } = &case.config;
-    format!(
-        "{},{mode},{threads},{},{local_lines},{section_lines},{modified_lines},{message_bytes},{}",
-        case.fit.id(),
-        case.config.loops(),
-        options::defects_of(case.config.defects).join("+")
-    )
 }

@@ -1,9 +1,9 @@
 //! What a program's requests are like: sizes, times between requests, holding times, by mean and
 //! standard deviation and as histograms, as in the source's appendix C.
 //!
-//! Sizes and holding times have a sample each request; times between requests one less. A block that
-//! is never released is held until the program's end. A sample belongs to the first bin whose upper
-//! edge is not below it, as in a spreadsheet; edges are powers of two from 8 on.
+//! Sizes and holding times have a sample each request; times between requests one less. A block
+//! that is never released is held until the program's end. A sample belongs to the first bin whose
+//! upper edge is not below it, as in a spreadsheet; edges are powers of two from 8 on.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! The source's memory monitor: a process's own account of its memory, looked at over and over while
-//! it runs.
+//! The source's memory monitor: a process's own account of its memory, looked at over and over
+//! while it runs.
 //!
 //! The source looks every 0.1 ms by its text and every 100 ms by its listing, and prints four of
 //! its five figures. Here the interval can be chosen, and all seven fields are kept.

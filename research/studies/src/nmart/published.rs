@@ -1,5 +1,6 @@
-//! The source's tables. The files are in `research/studies/published/nmart`; what is read here are facts of
-//! this repository, so that a row that cannot be understood is left out and found by a test.
+//! The source's tables. The files are in `research/studies/published/nmart`; what is read here are
+//! facts of this repository, so that a row that cannot be understood is left out and found by a
+//! test.
 
 use std::str::FromStr;
 

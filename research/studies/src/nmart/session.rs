@@ -1,8 +1,8 @@
 //! A whole study: every program with every allocator, in turns.
 //!
-//! A *cell* is a workload; its runs go round the allocators, beginning with another one each time, so
-//! that what slows the machine down for a while slows all of them. A cell is kept when all its runs
-//! are there.
+//! A *cell* is a workload; its runs go round the allocators, beginning with another one each time,
+//! so that what slows the machine down for a while slows all of them. A cell is kept when all its
+//! runs are there.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,11 +1,11 @@
-//! Which node's memory a kernel takes when a node's own is used up: the lists that Linux 3.0.4 makes
-//! from a table of distances, simulated. A measured table changes nothing but these lists.
+//! Which node's memory a kernel takes when a node's own is used up: the lists that Linux 3.0.4
+//! makes from a table of distances, simulated. A measured table changes nothing but these lists.
 
 /// For each node all nodes in the order in which the kernel tries them.
 ///
-/// `table` is by the asking node and the memory's. As in `build_zonelists`: the next node is the one
-/// of least distance, those behind the asking node before those in front, less loaded ones before
-/// others; whoever is first at a distance is loaded by it. All nodes have processors.
+/// `table` is by the asking node and the memory's. As in `build_zonelists`: the next node is the
+/// one of least distance, those behind the asking node before those in front, less loaded ones
+/// before others; whoever is first at a distance is loaded by it. All nodes have processors.
 #[must_use]
 pub fn fallback(table: &[Vec<u16>]) -> Vec<Vec<usize>> {
     let nodes = table.len();

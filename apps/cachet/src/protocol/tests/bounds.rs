@@ -1,7 +1,7 @@
 //! Bounds on what a client can make the server do, at once and repeatedly.
 
 use super::{Bench, Session, Then};
-use crate::protocol::statistics::About;
+use crate::protocol::About;
 use crate::store::Settings;
 
 impl Bench {

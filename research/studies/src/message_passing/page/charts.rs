@@ -170,13 +170,13 @@ impl Draw<'_> {
 
     /// Where each thread has a core, and for what the costs tell.
     fn expected(&self, cells: &[&Cell], figure: &str) -> Vec<Point> {
-        let Some(costs) = &self.results.costs else {
+        let Some(costs) = &self.results.site.costs else {
             return Vec::new();
         };
         let is_told = figure == RATE && self.experiment != Experiment::MessageSize;
         let points = cells
             .iter()
-            .filter(|cell| is_told && cell.case.config.threads <= self.results.cores.len());
+            .filter(|cell| is_told && cell.case.config.threads <= self.results.site.cores.len());
         points
             .map(|cell| Point::new(cell.case.x as f64, costs.expect(&cell.case.config).rate))
             .collect()

@@ -5,13 +5,12 @@ mod tables;
 
 use hearth_draw::page::{Section, Table};
 
-use super::evidence::{Evidence, measured};
+use super::evidence::{as_published, measured};
 use super::options::{DEFECTS, Experiment};
 use super::plan::Fit;
 use super::published::{CONDITIONS, findings};
 use super::results::Results;
 use crate::cache_impact::page::tables::sentence;
-use crate::judging::Relation;
 use crate::pages::{self, counted};
 
 pub use charts::charts;
@@ -21,8 +20,8 @@ pub use charts::charts;
 pub fn page(results: &Results) -> String {
     let used = format!(
         "{}, first data cache {} lines of 64 bytes",
-        counted(results.cores.len(), "core"),
-        results.cache_lines
+        counted(results.site.cores.len(), "core"),
+        results.site.cache_lines
     );
     let mut page = pages::begin(
         "Locality by message passing",
@@ -59,7 +58,7 @@ fn claims(results: &Results) -> Section {
     pages::claims(
         section,
         &measured(results).verdicts(),
-        &Evidence::published().verdicts(),
+        &as_published().verdicts(),
         &results.about,
     )
 }
@@ -119,11 +118,11 @@ fn distances(results: &Results) -> Section {
          longest unused; six passes touch each line first in one of six. The detectors' words are those of `hearth \
          locality`.",
     );
-    if results.traced.is_empty() {
+    if results.site.traced.is_empty() {
         return section.text("Not computed.");
     }
     let mut section = section.table(&tables::distances(results));
-    for traced in &results.traced {
+    for traced in &results.site.traced {
         let words: Vec<String> = [&traced.displacement, &traced.invalidation]
             .into_iter()
             .flatten()
@@ -183,8 +182,9 @@ fn conditions(results: &Results) -> Section {
     for (what, there) in CONDITIONS {
         let here = match what {
             "machine" => results.about.machine.processor.clone(),
-            "first data cache" => format!("{} lines", results.cache_lines),
+            "first data cache" => format!("{} lines", results.site.cache_lines),
             "second and third cache" => results
+                .site
                 .second_cache_lines
                 .map_or("not known".into(), |lines| format!("second: {lines} lines")),
             "system" => format!("Linux {}", results.about.machine.kernel),
@@ -210,14 +210,12 @@ fn conditions(results: &Results) -> Section {
 fn published() -> Section {
     let mut table = Table::new(&["figure", "published", "place"]);
     for finding in findings() {
-        let said = match (finding.value, finding.relation) {
-            (Some(value), _) => value.to_string(),
-            (None, Relation::More) => "more".into(),
-            (None, Relation::Less) => "less".into(),
-            (None, _) => "alike".into(),
+        let said = match finding.figure.ratio {
+            Some((value, ..)) => value.to_string(),
+            None => finding.figure.words(),
         };
         table.row(vec![
-            finding.figure.to_owned(),
+            finding.name.to_owned(),
             said,
             finding.place.to_owned(),
         ]);

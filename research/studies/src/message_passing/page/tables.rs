@@ -1,12 +1,13 @@
 //! The page's tables.
 
 use hearth_draw::page::Table;
+use hearth_stats::Summary;
 use hearth_sync::Mode;
 
 use super::super::options::{Experiment, defects_of};
 use super::super::results::{BUSY, CYCLES, Cell, MODIFIED, RATE, Results};
 use crate::judging::Figure;
-use hearth_stats::Summary;
+use crate::study::Case as _;
 
 /// How a mode runs a section.
 pub(super) fn mode_in_words(mode: &str) -> &str {
@@ -53,8 +54,8 @@ pub(super) fn cells(results: &Results, experiment: Experiment) -> Table {
             let summary = cell.summary(figure);
             summary.map_or(String::new(), |summary| format!("{:.0}", summary.median))
         };
-        let is_carried = config.threads <= results.cores.len();
-        let costs = results.costs.as_ref().filter(|_| is_carried);
+        let is_carried = config.threads <= results.site.cores.len();
+        let costs = results.site.costs.as_ref().filter(|_| is_carried);
         row.extend([
             format!("{:.0}", rate.median),
             format!("{:.0}", rate.least),
@@ -114,7 +115,7 @@ pub(super) fn distances(results: &Results) -> Table {
         ">section's miss it %",
         ">miss the second %",
     ]);
-    for traced in &results.traced {
+    for traced in &results.site.traced {
         let share = |level: usize, of_section: bool| {
             let misses = traced.misses.get(level);
             misses.map_or(String::new(), |(_, all, section)| {
@@ -171,14 +172,20 @@ pub(super) fn auto(results: &Results) -> (Table, usize) {
             format!("{:.3}", ratio.median),
             format!("{:.3}", ratio.least),
             format!("{:.3}", ratio.most),
-            cell.explained.clone().unwrap_or_default(),
+            results
+                .site
+                .explained
+                .get(&cell.case.words())
+                .cloned()
+                .unwrap_or_default(),
         ]);
         table.row(row);
     }
     (table, held)
 }
 
-/// Of an `auto` cell its rate over that of the mode with the best median, turn by turn; and the modes' medians.
+/// Of an `auto` cell its rate over that of the mode with the best median, turn by turn; and the
+/// modes' medians.
 pub(super) fn auto_over_best(results: &Results, auto: &Cell) -> Option<(Summary, [f64; 3])> {
     let config = &auto.case.config;
     let of = |mode| {

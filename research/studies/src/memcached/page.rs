@@ -1,4 +1,5 @@
-//! The study as one page: the claims first, then each figure of the source, then what it does not have.
+//! The study as one page: the claims first, then each figure of the source, then what it does not
+//! have.
 
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
@@ -12,7 +13,7 @@ use super::options::Experiment;
 use super::plan::{Case, MEMCASLAP, OURS};
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::{Evidence, of_runs};
+use super::verdict::{self, of_runs};
 use crate::pages::{self, counted};
 use hearth_stats::Summary;
 
@@ -22,7 +23,7 @@ const SIDES: [&str; 4] = [MEMCACHED, LOCK, MESSAGE, "auto"];
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let used = counted(results.cores.len(), "core");
+    let used = counted(results.site.cores.len(), "core");
     let mut page = pages::begin(
         "memcached, synchronous or asynchronous",
         &results.about,
@@ -84,7 +85,7 @@ fn claims(results: &Results) -> Section {
     );
     pages::claims(
         section,
-        &Evidence::measured(results).verdicts(),
+        &verdict::measured(results).verdicts(),
         &[],
         &results.about,
     )
@@ -143,7 +144,8 @@ fn by_threads(results: &Results, reads: u32, load: &str, drawn: &Drawn) -> Pictu
     .draw()
 }
 
-/// Where the version by message would be if it gained over ours under a lock what the source's gained over its own.
+/// Where the version by message would be if it gained over ours under a lock what the source's
+/// gained over its own.
 fn as_published(series: &[Series], reads: u32) -> Option<Series> {
     let gain = published::gain(reads)?;
     let lock = series.iter().find(|series| series.name == LOCK)?;
@@ -229,7 +231,7 @@ fn gain_bars(results: &Results) -> Picture {
             .map(|&reads| published::gain(reads).unwrap_or(0.0))
             .collect(),
     )];
-    let evidence = Evidence::measured(results);
+    let evidence = verdict::measured(results);
     let peak = |reads: &u32| {
         let figure = evidence.figure(&format!("gain {reads}"));
         figure
@@ -454,7 +456,7 @@ fn setup(results: &Results) -> Section {
     for row in published::setup() {
         table.row(row.map(str::to_owned).to_vec());
     }
-    for (name, version) in &results.versions {
+    for (name, version) in &results.site.versions {
         table.row(vec![
             format!("version of {name}"),
             String::new(),

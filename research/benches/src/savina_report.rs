@@ -1,4 +1,4 @@
-//! Tells what was found of the programs of Savina.
+//! Prints and records what the programs of the Savina suite took.
 
 use std::fmt::Write as _;
 

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::kinds::{KINDS, LOCK, MEMCACHED, MESSAGE, PLAIN};
 use super::options::{Experiment, Options};
+use crate::pages::counted;
+use crate::study::{self, Round};
 
 /// Our generator.
 pub const OURS: &str = "cachet-load";
@@ -27,17 +29,36 @@ pub struct Case {
     pub is_bound: bool,
 }
 
-/// Servers that run at the same time and get the same load in turns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Round {
-    /// One for each server.
-    pub cases: Vec<Case>,
-    /// Runs of each.
-    pub repeats: u32,
-    /// What values may need, in MiB.
-    pub memory_mib: usize,
-    /// Keys.
-    pub keys: u64,
+impl study::Case for Case {
+    type Experiment = Experiment;
+
+    fn experiment(&self) -> Experiment {
+        self.experiment
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{} {} % reads, {}{}, {}: {}",
+            self.experiment.id(),
+            self.reads,
+            counted(self.threads as usize, "thread"),
+            if self.is_bound { " bound" } else { "" },
+            self.load,
+            self.kind
+        )
+    }
+
+    fn row(&self) -> String {
+        let bound = if self.is_bound { "yes" } else { "no" };
+        let Case {
+            reads,
+            load,
+            threads,
+            kind,
+            ..
+        } = self;
+        format!("{reads},{load},{threads},{kind},{bound}")
+    }
 }
 
 /// All values fit in so much.
@@ -45,9 +66,24 @@ const ROOMY_MIB: usize = 1024;
 /// So much for ten times as much data; with short runs.
 const TIGHT_MIB: (usize, usize) = (64, 16);
 
-/// All rounds of an experiment on so many cores.
+/// What values may need in MiB, and how many keys there are.
 #[must_use]
-pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Round> {
+pub const fn data(experiment: Experiment, options: &Options) -> (usize, u64) {
+    let tight = if options.quick {
+        TIGHT_MIB.1
+    } else {
+        TIGHT_MIB.0
+    };
+    match experiment {
+        Experiment::Evicting => (tight, (10 * tight as u64) << 10),
+        _ => (ROOMY_MIB, options.keys()),
+    }
+}
+
+/// All rounds of an experiment on so many cores: servers that run at the same time and get the same
+/// load in turns.
+#[must_use]
+pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Round<Case>> {
     let counts = options.threads(cores);
     let round = |threads, reads, load: &str, kinds: &[(&str, bool)]| Round {
         cases: kinds
@@ -62,12 +98,6 @@ pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Ro
             })
             .collect(),
         repeats: options.repeats(),
-        memory_mib: ROOMY_MIB,
-        keys: options.keys(),
-    };
-    let tight = match options.quick {
-        false => TIGHT_MIB.0,
-        true => TIGHT_MIB.1,
     };
     let unbound = |kinds: &[&'static str]| -> Vec<(&'static str, bool)> {
         kinds.iter().map(|&kind| (kind, false)).collect()
@@ -116,15 +146,9 @@ pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Ro
         Experiment::Evicting => with_and_beyond(&counts, cores)
             .into_iter()
             .take(1)
-            .map(|threads| Round {
-                memory_mib: tight,
-                keys: (10 * tight as u64) << 10,
-                ..round(
-                    threads,
-                    70,
-                    OURS,
-                    &unbound(&[MEMCACHED, LOCK, PLAIN, MESSAGE]),
-                )
+            .map(|threads| {
+                let kinds = unbound(&[MEMCACHED, LOCK, PLAIN, MESSAGE]);
+                round(threads, 70, OURS, &kinds)
             })
             .collect(),
     }
@@ -171,10 +195,9 @@ mod tests {
 
     #[test]
     fn ten_times_the_memory_is_asked_for() {
+        let (memory_mib, keys) = data(Experiment::Evicting, &Options::default());
+        assert_eq!(keys * 1024, (10 * memory_mib as u64) << 20);
         let rounds = rounds(Experiment::Evicting, &Options::default(), 2);
-        let [round] = &rounds[..] else {
-            panic!("{rounds:?}");
-        };
-        assert_eq!(round.keys * 1024, (10 * round.memory_mib as u64) << 20);
+        assert_eq!(rounds.len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Tells what was found of allocators.
+//! Prints and records what allocators took.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;

@@ -5,65 +5,13 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
-/// An experiment of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// Throughput by threads and mix: the source's figure 4.1.
-    Threads,
-    /// Each of the source's optimisations, alone and with others.
-    Optimisations,
-    /// Writes only: how long the section takes, workers bound to cores or not.
-    Sections,
-    /// Ten times as much data as memory.
-    Evicting,
-}
-
-impl Experiment {
-    /// All, in the order in which they run.
-    pub const ALL: [Experiment; 4] = [
-        Experiment::Optimisations,
-        Experiment::Sections,
-        Experiment::Evicting,
-        Experiment::Threads,
-    ];
-
-    /// What it is called on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::Threads => "threads",
-            Experiment::Optimisations => "optimisations",
-            Experiment::Sections => "sections",
-            Experiment::Evicting => "evicting",
-        }
-    }
-
-    /// What it measures, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Threads => "throughput by threads and mix, two generators",
-            Experiment::Optimisations => {
-                "the plain asynchronous version and what each optimisation adds"
-            }
-            Experiment::Sections => "writes only: cycles in the section, workers bound and unbound",
-            Experiment::Evicting => "ten times as much data as memory",
-        }
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
-    }
+define_experiments! {
+    Optimisations = "optimisations": "the plain asynchronous version and what each optimisation adds",
+    Sections = "sections": "writes only: cycles in the section, workers bound and unbound",
+    Evicting = "evicting": "ten times as much data as memory",
+    Threads = "threads": "throughput by threads and mix, two generators",
 }
 
 /// What to run, and how.
@@ -137,39 +85,22 @@ impl Options {
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
     }
+}
 
-    /// Checks what was asked for.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats or threads, or too many.
-    pub fn check(&self) -> Result<(), StudyError> {
-        let wrong = |what, given, largest| {
-            Err(StudyError::Count {
-                what,
-                given,
-                largest,
-            })
-        };
-        if let Some(given) = self.repeats
-            && (given == 0 || given > REPEATS_MAX)
-        {
-            return wrong("repeats", given, REPEATS_MAX);
-        }
-        let odd = self.threads.iter().find(|&&n| n == 0 || n > THREADS_MAX);
-        match odd {
-            Some(&given) => wrong("threads", given, THREADS_MAX),
-            None => Ok(()),
-        }
+impl Choice for Options {
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
-    /// What keeps results made with these options from being joined by results made with others.
-    /// More experiments and thread counts may be asked for later.
-    #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
-        if self.quick != other.quick {
-            return Some("--quick");
-        }
-        (self.repeats != other.repeats).then_some("the repeats")
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)?;
+        let mut threads = self.threads.iter();
+        threads.try_for_each(|&threads| StudyError::check("threads", Some(threads), THREADS_MAX))
+    }
+
+    /// More experiments, repeats and thread counts may be asked for later.
+    fn differs(&self, other: &Options) -> Option<&'static str> {
+        (self.quick != other.quick).then_some("--quick")
     }
 }
 
@@ -199,6 +130,7 @@ mod tests {
         };
         assert!(none.check().unwrap_err().to_string().contains("1 to 1024"));
         assert!(Options::default().check().is_ok());
-        assert!(Experiment::parse("nothing").is_err());
+        let nothing = ["nothing".to_owned()];
+        assert!(crate::study::experiments::<Experiment>(&nothing).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Tells what was found of a row of the runtime's benchmarks.
+//! Prints and records a row of the runtime's benchmarks.
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,8 @@ use super::kinds::{LOCK, MESSAGE, OPTIMISATIONS, PLAIN, pairs};
 use super::options::Experiment;
 use super::plan::{Case, OURS};
 use super::results::Results;
-use super::verdict::{Evidence, between, of_runs};
+use super::verdict::{between, of_runs};
+use crate::claims::Evidence;
 
 /// Figures of results, by what claims ask for.
 pub(super) struct Measured<'a>(pub(super) &'a Results);
@@ -55,7 +56,7 @@ impl Measured<'_> {
         let counts = self.0.threads(experiment);
         counts
             .into_iter()
-            .filter(|&count| count as usize <= self.0.cores.len())
+            .filter(|&count| count as usize <= self.0.site.cores.len())
             .max()
     }
 
@@ -89,22 +90,20 @@ impl Measured<'_> {
                 self.rates_at_peak(reads, MESSAGE),
                 self.rates_at_peak(reads, LOCK),
             );
-            evidence.put_some(&format!("gain {reads}"), gain);
+            evidence.put(&format!("gain {reads}"), gain);
             for count in self.0.threads(Experiment::Threads) {
                 let of = |kind| self.runs(Experiment::Threads, (reads, count, kind, false), "rate");
                 let gain = of_runs(of(MESSAGE), of(LOCK));
-                evidence.put_some(&format!("gain {reads} with {count}"), gain);
+                evidence.put(&format!("gain {reads} with {count}"), gain);
             }
         }
         for kind in [LOCK, MESSAGE] {
             let rise = of_runs(self.rates_at_peak(80, kind), self.rates_at_peak(70, kind));
-            evidence.put_some(&format!("{kind} 80/70"), rise);
+            evidence.put(&format!("{kind} 80/70"), rise);
         }
-        let ratio = |reads: u32| evidence.figure(&format!("gain {reads}"))?.ratio;
-        let grows = ratio(70)
-            .zip(ratio(80))
-            .map(|(of, to)| between(of.0 / to.0, of.1 / to.2, of.2 / to.1));
-        evidence.put_some("gain 70/80", grows);
+        let sides = [(70, MESSAGE), (70, LOCK), (80, MESSAGE), (80, LOCK)];
+        let sides = sides.map(|(reads, kind)| self.rates_at_peak(reads, kind));
+        evidence.put("gain 70/80", of_ratios(sides));
     }
 
     /// Where `auto` is the farthest below the better of the two ways, of all mixes and counts.
@@ -132,7 +131,7 @@ impl Measured<'_> {
                 }
             }
         }
-        evidence.put_some("auto/better, worst of all", worst);
+        evidence.put("auto/better, worst of all", worst);
     }
 
     fn optimisations(&self, evidence: &mut Evidence) {
@@ -141,12 +140,12 @@ impl Measured<'_> {
             return;
         };
         let of = |kind| self.runs(experiment, (70, threads, kind, false), "rate");
-        evidence.put_some("plain/lock", of_runs(of(PLAIN), of(LOCK)));
-        evidence.put_some("message/plain", of_runs(of(MESSAGE), of(PLAIN)));
-        evidence.put_some("message/lock", of_runs(of(MESSAGE), of(LOCK)));
+        evidence.put("plain/lock", of_runs(of(PLAIN), of(LOCK)));
+        evidence.put("message/plain", of_runs(of(MESSAGE), of(PLAIN)));
+        evidence.put("message/lock", of_runs(of(MESSAGE), of(LOCK)));
         for (at, optimisation) in OPTIMISATIONS.iter().enumerate() {
             let effect = effect(&pairs(at), of);
-            evidence.put_some(&format!("effect {}", optimisation.id), effect);
+            evidence.put(&format!("effect {}", optimisation.id), effect);
         }
     }
 
@@ -162,38 +161,47 @@ impl Measured<'_> {
         for kind in [LOCK, MESSAGE] {
             if many > one {
                 let grown = of_runs(of(kind, many, false), of(kind, one, false));
-                evidence.put_some(&format!("cycles {kind} many/one"), grown);
+                evidence.put(&format!("cycles {kind} many/one"), grown);
             }
             let bound = of_runs(of(kind, many, true), of(kind, many, false));
-            evidence.put_some(&format!("cycles {kind} bound/unbound"), bound);
+            evidence.put(&format!("cycles {kind} bound/unbound"), bound);
         }
         let less = of_runs(of(MESSAGE, many, false), of(LOCK, many, false));
-        evidence.put_some("cycles message/lock", less);
+        evidence.put("cycles message/lock", less);
     }
 
     /// Beyond the peak, but with a core for each thread: what comes after that is the system's.
     fn falls(&self, evidence: &mut Evidence) {
-        let fits = |count: u32| count as usize <= self.0.cores.len();
+        let fits = |count: u32| count as usize <= self.0.site.cores.len();
         let Some(many) = self.most(Experiment::Threads) else {
             return;
         };
-        for kind in [LOCK, MESSAGE] {
-            let Some(peak) = self.peak(70, kind, fits) else {
-                continue;
-            };
-            let of = |count| self.runs(Experiment::Threads, (70, count, kind, false), "rate");
-            evidence.put_some(&format!("{kind} many/peak"), of_runs(of(many), of(peak)));
+        let of = |kind, count| self.runs(Experiment::Threads, (70, count, kind, false), "rate");
+        let peaks = [LOCK, MESSAGE].map(|kind| self.peak(70, kind, fits));
+        for (kind, peak) in [LOCK, MESSAGE].into_iter().zip(peaks) {
+            let fall = peak.and_then(|peak| of_runs(of(kind, many), of(kind, peak)));
+            evidence.put(&format!("{kind} many/peak"), fall);
         }
-        let ratio = |kind: &str| evidence.figure(&format!("{kind} many/peak"))?.ratio;
-        let falls = ratio(LOCK)
-            .zip(ratio(MESSAGE))
-            .map(|(of, to)| between(of.0 / to.0, of.1 / to.2, of.2 / to.1));
-        evidence.put_some("lock fall/message fall", falls);
+        if let [Some(lock), Some(message)] = peaks {
+            let sides = [
+                of(LOCK, many),
+                of(LOCK, lock),
+                of(MESSAGE, many),
+                of(MESSAGE, message),
+            ];
+            evidence.put("lock fall/message fall", of_ratios(sides));
+        }
     }
 }
 
-/// With an optimisation over without it, in all pairs that differ in it alone: the geometric mean of the
-/// ratios of medians, with its bootstrap interval.
+/// The ratio of two ratios of medians, with its bootstrap interval.
+fn of_ratios(sides: [&[f64]; 4]) -> Option<Figure> {
+    let ratio = hearth_stats::ratio_of_ratios(sides)?;
+    Some(between(ratio.value, ratio.low, ratio.high))
+}
+
+/// With an optimisation over without it, in all pairs that differ in it alone: the geometric mean
+/// of the ratios of medians, with its bootstrap interval.
 fn effect<'a>(
     pairs: &[(&'static str, &'static str)],
     of: impl Fn(&'static str) -> &'a [f64],
