@@ -41,6 +41,12 @@ pub(crate) struct Runtime {
     changed: Condvar,
 }
 
+#[cfg(loom)]
+loom::lazy_static! {
+    /// Is the run of a model over? Several models run at the same time, in one process.
+    static ref OVER: AtomicBool = AtomicBool::new(false);
+}
+
 impl Runtime {
     /// One with these options; the process's own gets them later.
     pub(crate) fn new(options: Option<Options>) -> Arc<Runtime> {
@@ -67,6 +73,9 @@ impl Runtime {
     /// Are its threads to end? Whoever is about to sleep looks after it has said so and passed a
     /// fence, as `end_threads` passes one before it wakes sleepers.
     pub(crate) fn is_over(&self) -> bool {
+        #[cfg(loom)]
+        return OVER.load(Ordering::Relaxed);
+        #[cfg(not(loom))]
         self.is_over.load(Ordering::Relaxed)
     }
 
@@ -86,16 +95,10 @@ impl Runtime {
         }
     }
 
-    /// A model's next run begins.
-    #[cfg(loom)]
-    pub(crate) fn begin_again(&self) {
-        self.is_over.store(false, Ordering::Relaxed);
-    }
-
     /// A model's run is over.
     #[cfg(loom)]
-    pub(crate) fn say_over(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+    pub(crate) fn say_over() {
+        OVER.store(true, Ordering::Relaxed);
     }
 
     /// Sleeps for a while. False if the runtime is over: sooner then.

@@ -356,7 +356,7 @@ impl Worker {
                 picks: Plain::new(0),
                 patience: Plain::new(options::get().patience),
                 sharing: Sharing::new(),
-                serves: options::get().servers != Servers::Asynchronous,
+                serves: cfg!(loom) || options::get().servers != Servers::Asynchronous,
                 watched: Watched::new(),
                 sampler: Sampler::new(interest(), index as u64),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),

@@ -7,7 +7,7 @@ use super::Worker;
 use super::runner::{Runner, detach};
 use crate::abi::{Component, Step};
 use crate::exchange::channel::{Channel, hub};
-use crate::ground::runtime;
+use crate::ground::runtime::Runtime;
 use crate::ground::sync::{Ordering, lock_std as lock};
 use crate::hooks::{self, Hooks};
 use crate::outside::idle;
@@ -46,7 +46,6 @@ impl World {
             ..hooks::NOTHING
         };
         hooks::install(&HOOKS);
-        runtime::current().begin_again();
         let make = |is_stand_in| {
             (0..WORKERS)
                 .map(|index| Worker::new(index, None, is_stand_in))
@@ -140,7 +139,7 @@ pub(crate) fn interfere(index: usize) -> bool {
 fn judge() {
     let left = WORLD.unfinished.load(Plain::Relaxed);
     assert_eq!(left, 0, "nothing runs, but components have not ended");
-    runtime::current().say_over();
+    Runtime::say_over();
     for worker in all() {
         // SAFETY: workers live as long as the run.
         unsafe { crate::ground::sync::Word::wake(ptr::from_ref(&worker.shared.asleep), 0) };
