@@ -22,8 +22,8 @@
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HEARTH_COLD __attribute__((cold))
-/* The loop that follows runs a few times, as often as the caller says: a select over four arms takes
- * 7 % fewer instructions so. */
+/* The loop that follows runs a few times, as often as the caller says: a select over four arms
+ * takes 7 % fewer instructions so. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define HEARTH_UNROLL _Pragma("GCC unroll 8")
 #else
@@ -348,9 +348,9 @@ static inline void hearth_leave(hearth_worker *worker)
     __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
 }
 /* Nothing asks for attention, and the half-channel is this worker's: then it may be touched until
- * hearth_leave. The place is read with Acquire, as whoever gave the half-channel to this worker stored it
- * with Release; and so is the gate: another thread that had the half-channels changed them, and then
- * opened the gate with Release. */
+ * hearth_leave. The place is read with Acquire, as whoever gave the half-channel to this worker
+ * stored it with Release; and so is the gate: another thread that had the half-channels changed
+ * them, and then opened the gate with Release. */
 static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
                                 hearth_channel *channel)
 {
@@ -491,11 +491,12 @@ hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32
                           bool has_default, const hearth_site *site);
 #define HEARTH_DEFAULT UINT32_MAX
 
-/* Waits at all open arms, where nobody sends. For hearth_select_here, which has entered and looked. */
+/* Waits at all open arms, where nobody sends. For hearth_select_here, which has entered and
+   looked. */
 hearth_step hearth_select_waits(hearth_component *self, const hearth_arm *arms, uint32_t count,
                                 const hearth_site *site);
-/* hearth_select. Where all open arms are in the simplest way: from the one served longest ago of those
- * where somebody sends. */
+/* hearth_select. Where all open arms are in the simplest way: from the one served longest ago of
+ * those where somebody sends. */
 static inline hearth_step hearth_select_here(hearth_component *self, const hearth_arm *arms,
                                              uint32_t count, bool has_default,
                                              const hearth_site *site)

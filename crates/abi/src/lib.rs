@@ -54,7 +54,7 @@ pub struct Site {
     pub text: *const c_char,
 }
 
-/// Whatever fits a variable.
+/// Any value that fits a variable.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Value {
@@ -138,7 +138,7 @@ pub struct Procedure {
     pub owner: *mut Component,
 }
 
-/// What kind of type.
+/// Kind of a type.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -183,7 +183,7 @@ pub struct Field {
     pub offset: usize,
 }
 
-/// What the runtime knows of a type.
+/// A type as the runtime knows it.
 #[repr(C)]
 pub struct Type {
     pub code: *const c_char,
@@ -255,7 +255,7 @@ pub struct Component {
     pub moved: u8,
 }
 
-/// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is
+/// The sender that an acknowledge leaves: in the place of what a light wait needs, which it is
 /// not.
 pub fn held_of(component: *mut Component) -> *mut Held {
     const _: () = assert!(size_of::<Held>() == size_of::<[usize; 2]>());
@@ -298,7 +298,7 @@ pub struct Port {
     pub offset: usize,
 }
 
-/// What all components of one kind share.
+/// Description shared by all components of one kind.
 #[repr(C)]
 pub struct ComponentType {
     pub name: *const c_char,
@@ -309,7 +309,7 @@ pub struct ComponentType {
     pub ports: *const Port,
     pub service: bool,
     pub declared: Site,
-    /// What its heap has at most at once; 0: nothing, or not known.
+    /// The most bytes that its heap has at once; 0: nothing, or not known.
     pub heap_bytes: u32,
     /// The largest block of that.
     pub heap_largest: u32,

@@ -58,25 +58,7 @@ const LINES_MAX: usize = 800;
 /// Longer comments are not read in a review of two columns.
 const COMMENT_COLUMNS_MAX: usize = 100;
 /// Folders whose comments have been read through so far.
-const COMMENTS_READ: &[&str] = &[
-    "crates/place",
-    "crates/machine",
-    "crates/model",
-    "crates/probe",
-    "crates/watch",
-    "crates/draw",
-    "crates/testing",
-    "crates/heap",
-    "crates/malloc",
-    "crates/lang",
-    "crates/text",
-    "crates/toolchain",
-    "crates/terminal",
-    "crates/driver",
-    "crates/report",
-    "crates/cli",
-    "fuzz",
-];
+const COMMENTS_READ: &[&str] = &["apps", "crates", "fuzz", "research"];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
 /// system calls, errors, the profile as JSON, and the optimiser's random numbers.
 const RUNTIME_MAY_CARRY: &[&str] = &[

@@ -83,7 +83,10 @@ fn invalidation_and_lackeys_form() {
 fn what_is_no_trace_is_refused_with_its_line() {
     let folder = empty_folder("locality-refused");
     for (trace, words) in [
-        ("r 1\nx 2\n", "<stdin>:2: no line of a trace begins with `x`"),
+        (
+            "r 1\nx 2\n",
+            "<stdin>:2: no line of a trace begins with `x`",
+        ),
         ("r 1\nr 1 0\n", "<stdin>:2: `0` is not the size"),
         ("# nothing\n", "<stdin> has no references"),
     ] {

@@ -16,8 +16,8 @@ use crate::place::{ComponentPlacement, PlacementEvent, Plan};
 ///
 /// Each start makes a runtime of its own: several share nothing but the machine. A clone is another
 /// handle on the same runtime. When the last handle is dropped, the components that still run are
-/// asked to stop, as by [`Component::stop`]; the drop waits until they have ended, and with them the
-/// runtime's threads.
+/// asked to stop, as by [`Component::stop`]; the drop waits until they have ended, and with them
+/// the runtime's threads.
 ///
 /// # Beside tokio
 ///
@@ -371,8 +371,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// Fails if the number of workers is not possible, or if the plan or the profile does not fit the
-    /// machine or the other settings.
+    /// Fails if the number of workers is not possible, or if the plan or the profile does not fit
+    /// the machine or the other settings.
     pub fn start(self) -> Result<Hearth, StartError> {
         Ok(Hearth(embed::start(&self.settings)?))
     }

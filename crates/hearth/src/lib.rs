@@ -71,8 +71,8 @@
 //! # Limits
 //!
 //! Components do not have arenas of their own yet: the future is one block of the ordinary heap,
-//! and its allocations come from there too. Rust has no `acknowledge` yet, no `try_send`, no enums or
-//! `any` towards Insense, and no half-channels as values in messages to Insense.
+//! and its allocations come from there too. Rust has no `acknowledge` yet, no `try_send`, no enums
+//! or `any` towards Insense, and no half-channels as values in messages to Insense.
 #![forbid(unsafe_code)]
 
 mod block_on;

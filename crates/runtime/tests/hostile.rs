@@ -1,4 +1,5 @@
-//! Programs that others reach, by what no well-behaved program would send: they refuse it and go on.
+//! Programs that others reach, by what no well-behaved program would send: they refuse it and go
+//! on.
 
 mod hand;
 
@@ -234,7 +235,8 @@ fn a_peer_may_send_anything() {
     }
 }
 
-/// Each is attended to by a thread; a program has only so many, and ends where it can start no more.
+/// Each is attended to by a thread; a program has only so many, and ends where it can start no
+/// more.
 #[test]
 fn many_may_come_and_say_nothing() {
     let node = Node::start("publishing", CARRIERS[1]);

@@ -1,5 +1,5 @@
-//! Where components run. `HEARTH_PLACE=steal`: what computes is shared with idle workers, and nothing
-//! else ever moves. And wherever they are, many that send to one cost as much each as few.
+//! Where components run. `HEARTH_PLACE=steal`: what computes is shared with idle workers, and
+//! nothing else ever moves. And wherever they are, many that send to one cost as much each as few.
 
 mod hand;
 

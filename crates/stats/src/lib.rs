@@ -51,7 +51,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// What a list of measurements says.
+/// Summary of a list of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The mean.

@@ -178,7 +178,7 @@ pub struct EventServer {
 /// A program to be looked at.
 #[derive(Args, Debug)]
 pub struct OfProgram {
-    /// What it allocates with
+    /// Allocator of the program
     #[arg(long, value_name = "NAME")]
     pub allocator: Option<String>,
 
@@ -240,7 +240,7 @@ pub struct RunStudy {
     #[arg(long)]
     pub resume: bool,
 
-    /// What random placements and shuffles begin with; 1 if not given
+    /// Seed of random placements and shuffles; 1 if not given
     #[arg(
         long,
         value_name = "N",
@@ -287,7 +287,7 @@ pub struct RunStudy {
     )]
     pub defects: Vec<String>,
 
-    /// What a run waits for before its first stamp; the tick if not given
+    /// Event to wait for before the first stamp of a run; the tick if not given
     #[arg(long, value_enum, value_name = "EVENT", help_heading = "cache-impact")]
     pub start: Option<Start>,
 

@@ -49,7 +49,7 @@ fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     }
 }
 
-/// What foreign code does when it runs.
+/// Act of foreign code when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Call,

@@ -16,8 +16,8 @@ pub const fn round_up(bytes: usize, to: usize) -> usize {
 /// Where a heap's memory comes from.
 ///
 /// # Safety
-/// What [`Grow::grow`] returns is that many bytes, begins at a multiple of [`ALIGN`], and belongs to
-/// the caller until the source is dropped.
+/// What [`Grow::grow`] returns is that many bytes, begins at a multiple of [`ALIGN`], and belongs
+/// to the caller until the source is dropped.
 pub unsafe trait Grow {
     /// `bytes` more bytes, a multiple of [`ALIGN`]; null if there are none. What follows the bytes
     /// of the call before directly, extends them.
@@ -27,8 +27,8 @@ pub unsafe trait Grow {
 /// A heap that one party at a time uses.
 ///
 /// # Safety
-/// Blocks are as long as asked for, begin at a multiple of [`ALIGN`], and overlap neither each other
-/// nor the heap's own records until they are released.
+/// Blocks are as long as asked for, begin at a multiple of [`ALIGN`], and overlap neither each
+/// other nor the heap's own records until they are released.
 pub unsafe trait Heap {
     /// What the heap adds to each block, in bytes.
     const OVERHEAD: usize;

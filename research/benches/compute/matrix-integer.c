@@ -1,4 +1,5 @@
-/* Multiplies two 384 x 384 matrices of integers by the textbook, as often as the first line of input says. */
+/* Multiplies two 384 x 384 matrices of integers by the textbook, as often as the first line of
+   input says. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@ typedef struct {
     uint64_t operations, slots, seed, blocks, rounds, threads;
 } setting;
 
-/* ---- replace: blocks of skewed sizes at random places, every byte written and read ------------- */
+/* ---- replace: blocks of skewed sizes at random places, every byte written and read
+   ------------- */
 
 static void replace_lane(void *argument, unsigned lane)
 {
@@ -41,7 +42,8 @@ int replace(char **arguments)
     return 0;
 }
 
-/* ---- batches: so many of a size had at once, half of them freed early ------------------------- */
+/* ---- batches: so many of a size had at once, half of them freed early
+   ------------------------- */
 
 static void batches_lane(void *argument, unsigned lane)
 {
@@ -71,7 +73,8 @@ int batches(char **arguments)
     return 0;
 }
 
-/* ---- large: at most 20 blocks of 5 to 25 MB, every page written ------------------------------- */
+/* ---- large: at most 20 blocks of 5 to 25 MB, every page written
+   ------------------------------- */
 
 int large(char **arguments)
 {
@@ -96,7 +99,8 @@ int large(char **arguments)
     return 0;
 }
 
-/* ---- in-runs: runs of one size after another, freed in four ways ------------------------------- */
+/* ---- in-runs: runs of one size after another, freed in four ways
+   ------------------------------- */
 
 static void in_runs_lane(void *argument, unsigned lane)
 {
@@ -133,7 +137,8 @@ int in_runs(char **arguments)
     return 0;
 }
 
-/* ---- cache-scratch and cache-thrash: do blocks of two threads share a line? ------------------- */
+/* ---- cache-scratch and cache-thrash: do blocks of two threads share a line?
+   ------------------- */
 
 typedef struct {
     uint64_t iterations, size, writes;

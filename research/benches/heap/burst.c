@@ -1,10 +1,10 @@
 /* What the owner pays after another thread has freed its blocks.
  *
  * The owner has so many blocks; the other thread frees them all, while the owner waits; then the
- * owner has as many again, each timed. That is a round. What an allocator leaves to the owner's next
- * operations, such as walking through all that came home, is in the slowest of these. The first round
- * meets an empty heap and is not told. With `null` there is no block and nothing is called: what is
- * told then is what interrupts do to so many operations.
+ * owner has as many again, each timed. That is a round. What an allocator leaves to the owner's
+ * next operations, such as walking through all that came home, is in the slowest of these. The
+ * first round meets an empty heap and is not told. With `null` there is no block and nothing is
+ * called: what is told then is what interrupts do to so many operations.
  *
  * The file: version, rounds, blocks, ticks for a microsecond; then a word for each malloc.
  */

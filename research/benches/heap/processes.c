@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- thread-churn: what is left of a thread that has ended, besides ten blocks ---------------- */
+/* ---- thread-churn: what is left of a thread that has ended, besides ten blocks
+   ---------------- */
 
 static void *short_life(void *unused)
 {
@@ -52,7 +53,8 @@ int thread_churn(char **arguments)
     return 0;
 }
 
-/* ---- fork-churn: is a child able to allocate, whatever the others were doing? ----------------- */
+/* ---- fork-churn: is a child able to allocate, whatever the others were doing?
+   ----------------- */
 
 static atomic_int is_over;
 
@@ -140,7 +142,8 @@ int fork_churn(char **arguments)
     return 0;
 }
 
-/* ---- launch: any program under an allocator, and the most that was resident of it -------------- */
+/* ---- launch: any program under an allocator, and the most that was resident of it
+   -------------- */
 
 /* The system counts what a program's parent had, too: this one has next to nothing, and the library
  * is preloaded in the child alone. The last line on standard error has the figures. */

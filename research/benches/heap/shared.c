@@ -24,7 +24,8 @@ static void put_all(held *blocks, uint64_t count)
         }
 }
 
-/* ---- larson: a server whose workers die and leave their blocks to others ---------------------- */
+/* ---- larson: a server whose workers die and leave their blocks to others
+   ---------------------- */
 
 typedef struct {
     setting *all;
@@ -71,7 +72,8 @@ int larson(char **arguments)
     return 0;
 }
 
-/* ---- hand-over: some threads only allocate, others only free ---------------------------------- */
+/* ---- hand-over: some threads only allocate, others only free
+   ---------------------------------- */
 
 enum { RING = 64, BATCH = 120 };
 
@@ -139,14 +141,15 @@ int hand_over(char **arguments)
     return 0;
 }
 
-/* ---- stress: blocks of all sizes travel through places that all threads know ------------------ */
+/* ---- stress: blocks of all sizes travel through places that all threads know
+   ------------------ */
 
 enum { PLACES = 1000 };
 
 typedef struct {
     setting all;
-    /* A block whose first word is its size, or NULL. Exchanged with acquire and release, so that who
-     * gets it sees what was written. */
+    /* A block whose first word is its size, or NULL. Exchanged with acquire and release, so that
+     * who gets it sees what was written. */
     _Atomic(size_t *) places[PLACES];
 } stress_setting;
 
@@ -222,7 +225,8 @@ int stress(char **arguments)
     return 0;
 }
 
-/* ---- short-lives: threads that begin, allocate and end, one after the other ------------------- */
+/* ---- short-lives: threads that begin, allocate and end, one after the other
+   ------------------- */
 
 static void short_lives_lane(void *argument, unsigned lane)
 {
@@ -260,7 +264,8 @@ int short_lives(char **arguments)
     return 0;
 }
 
-/* ---- random-pool: random sizes, thinned out in strides; what is left goes round the threads --- */
+/* ---- random-pool: random sizes, thinned out in strides; what is left goes round the threads
+   --- */
 
 typedef struct {
     setting all;
@@ -307,7 +312,8 @@ int random_pool(char **arguments)
     return 0;
 }
 
-/* ---- in-shifts: a window of sizes that shifts; one block in ten is freed by the neighbour ------ */
+/* ---- in-shifts: a window of sizes that shifts; one block in ten is freed by the neighbour
+   ------ */
 
 static void in_shifts_lane(void *argument, unsigned lane)
 {

@@ -1,5 +1,5 @@
-//! The workloads for allocators, at their smallest: they end, their answers are right, and they notice
-//! an allocator that is wrong.
+//! The workloads for allocators, at their smallest: they end, their answers are right, and they
+//! notice an allocator that is wrong.
 //!
 //! `HEARTH_MALLOC_LIBRARY` may name a library to run them under as well.
 

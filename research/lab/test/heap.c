@@ -4,7 +4,8 @@
  *   heap fill NODE     from a CPU of that node, allocates until every node has served, and prints the nodes
  *                      in the order in which they began to
  *
- * Built without any library but the C library's, so that the allocator is the only thing that differs. */
+ * Built without any library but the C library's, so that the allocator is the only thing that
+ * differs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -350,8 +350,8 @@ impl<S: Study> Found for Results<S> {
 /// study's cores.
 ///
 /// # Errors
-/// Options that make no sense, a folder that is in use, a machine that does not say what it is, something
-/// that the study needs and that is not there.
+/// Options that make no sense, a folder that is in use, a machine that does not say what it is,
+/// something that the study needs and that is not there.
 pub fn run<S: Study>(
     study: &mut S,
     system: &dyn System,

@@ -1,5 +1,5 @@
-/* Programs that others may reach; the first argument says which way. Both take boxes until an integer
- * has come that is 42, and say what else there was. */
+/* Programs that others may reach; the first argument says which way. Both take boxes until an
+ * integer has come that is 42, and say what else there was. */
 #include "hand.h"
 
 extern hearth_step hearth_device_radio_next(hearth_component *self, const hearth_site *site);

@@ -358,7 +358,8 @@ fn length_of(number: i32) -> usize {
     }
 }
 
-/// Sends arrays, by copy and by move, on a half-channel of its own, which it connects anew at times.
+/// Sends arrays, by copy and by move, on a half-channel of its own, which it connects anew at
+/// times.
 pub(crate) struct SendsArrays {
     life: Life,
     account: Account,

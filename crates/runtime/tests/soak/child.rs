@@ -290,7 +290,8 @@ impl Round {
     }
 
     fn add_questions(&mut self, random: &mut Random) {
-        // Those that ask alone are linked with those that answer, and each answer is a link of its own.
+        // Those that ask alone are linked with those that answer, and each answer is a link of its
+        // own.
         let askers = if random.once_in(2) {
             1
         } else {

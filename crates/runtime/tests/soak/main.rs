@@ -1,5 +1,5 @@
-//! Hours of random life: components are made, connected, disconnected, stopped and moved, under each
-//! carrier, and whatever they send is accounted for. Afterwards nothing is left behind.
+//! Hours of random life: components are made, connected, disconnected, stopped and moved, under
+//! each carrier, and whatever they send is accounted for. Afterwards nothing is left behind.
 //!
 //! The options of the runtime are the process's, so each way of running is a process of its own.
 //! `HEARTH_SOAK_SECONDS` says how long all of them together take, `HEARTH_SOAK_SEED` what they do.

@@ -170,7 +170,8 @@ impl Handle {
     }
 
     fn made_by(creator: *mut Component, program: impl Program + 'static) -> Handle {
-        // SAFETY: the descriptors are valid, and the creator runs this; the struct is not running yet.
+        // SAFETY: the descriptors are valid, and the creator runs this; the struct is not running
+        // yet.
         unsafe {
             let machine: *mut Machine =
                 c::hearth_component_new(creator, &raw const MACHINE.0, -1).cast();

@@ -418,8 +418,8 @@ fn arrays_arrive_whole() {
     await_all(&ended, 1);
 }
 
-/// While a sender copies for long, the worker serves another component and then sleeps. Whoever gets
-/// the copy must be woken all the same.
+/// While a sender copies for long, the worker serves another component and then sleeps. Whoever
+/// gets the copy must be woken all the same.
 #[test]
 fn a_sender_that_is_detached_while_it_copies_wakes_its_receiver() {
     // Some times as long as a component may hold up others.

@@ -333,7 +333,8 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
     /// Takes a block back: into its own heap if that is the caller's, else onto its owner's stack.
     ///
     /// # Safety
-    /// The heap is the calling thread's. The block is of any heap, not freed yet, and nobody uses it.
+    /// The heap is the calling thread's. The block is of any heap, not freed yet, and nobody uses
+    /// it.
     #[inline]
     pub unsafe fn free(&self, tcb: *mut Tcb, payload: *mut u8) {
         let block = block_of(payload);

@@ -116,7 +116,8 @@ impl Drop for Process {
 /// One run of a case, whose server is a tool of `program`.
 ///
 /// # Errors
-/// The server's program cannot be started; the system does not let the clients be kept to their cores.
+/// The server's program cannot be started; the system does not let the clients be kept to their
+/// cores.
 pub fn run(
     program: &Path,
     case: &Case,

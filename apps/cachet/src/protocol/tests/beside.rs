@@ -94,7 +94,7 @@ impl Random {
     }
 }
 
-/// What a session may do. A counting session uses keys of its own and asks neither for values nor
+/// The commands that a session may use. A counting session uses keys of its own and asks neither for values nor
 /// for their metadata: when a number changes, memcached sometimes stores it anew and loses the
 /// metadata, depending on its threads.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! What Hearth's components are measured beside, in Rust: `rust-peers LIBRARY ROW ROUNDS`.
 //!
-//! The same shapes as `research/benches/runtime/*.isf`. LIBRARY says which channels and what carries those
-//! at their ends:
+//! The same shapes as `research/benches/runtime/*.isf`. LIBRARY says which channels and what
+//! carries those at their ends:
 //!
 //! | library | channels | carried by |
 //! |---|---|---|

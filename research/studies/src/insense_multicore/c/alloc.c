@@ -1,4 +1,5 @@
-/* An array of arrays is made and dropped in each pass: a block for the outer one and one for each row. */
+/* An array of arrays is made and dropped in each pass: a block for the outer one and one for each
+   row. */
 #include "common.h"
 
 static void allocate(int number, void *with)

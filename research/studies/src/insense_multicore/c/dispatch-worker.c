@@ -1,4 +1,5 @@
-/* A few dispatchers hand out numbers of rounds; whichever of its workers is free takes the next one. */
+/* A few dispatchers hand out numbers of rounds; whichever of its workers is free takes the next
+   one. */
 #include "common.h"
 
 static void dispatch(int number, void *with)

@@ -1,7 +1,8 @@
-/* The source's shared heap, to be preloaded: malloc under one lock, and, with SOURCE_LIST, a list of all
- * blocks ever given out to which each allocation appends a node of its own. The source does not tell
- * how its free path treated the list. Nothing is taken off it here, as its memory grew; with
- * SOURCE_SEARCH a block is searched from the front and taken off, as its private heaps' free does.
+/* The source's shared heap, to be preloaded: malloc under one lock, and, with SOURCE_LIST, a list
+ * of all blocks ever given out to which each allocation appends a node of its own. The source does
+ * not tell how its free path treated the list. Nothing is taken off it here, as its memory grew;
+ * with SOURCE_SEARCH a block is searched from the front and taken off, as its private heaps' free
+ * does.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

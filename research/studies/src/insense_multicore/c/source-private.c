@@ -1,15 +1,16 @@
-/* The source's private heaps, to be preloaded: each thread but the first has one mapping of 4,000,980
- * bytes, given out first fit from a list of free blocks in the order of their addresses.
+/* The source's private heaps, to be preloaded: each thread but the first has one mapping of
+ * 4,000,980 bytes, given out first fit from a list of free blocks in the order of their addresses.
  *
  *   block   | words that follow | payload ...                     |
  *   free    | words that follow | ...      | index of next free   |
  *
- * A heap is an array of words of 4 bytes, and the index after its last word ends the list. The first
- * thread has malloc, as in the source. What was mended: free finds the heap that holds a block rather
- * than the calling thread's, and a block of another thread's goes to a stack that its owner empties; a
- * free block is merged on both sides; it has room for its two words; the thread's heap is found by a
- * thread-local pointer rather than by a search, and payloads begin at multiples of 16, as programs of
- * today need. A heap that is full, or a second one than there is room for, makes malloc's blocks.
+ * A heap is an array of words of 4 bytes, and the index after its last word ends the list. The
+ * first thread has malloc, as in the source. What was mended: free finds the heap that holds a
+ * block rather than the calling thread's, and a block of another thread's goes to a stack that its
+ * owner empties; a free block is merged on both sides; it has room for its two words; the thread's
+ * heap is found by a thread-local pointer rather than by a search, and payloads begin at multiples
+ * of 16, as programs of today need. A heap that is full, or a second one than there is room for,
+ * makes malloc's blocks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

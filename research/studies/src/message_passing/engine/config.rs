@@ -9,22 +9,25 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of an element: a cache line on every machine that the source and this study know.
 pub const LINE_BYTES: usize = 64;
-/// Sizes a message may have, in bytes: each is built into the program, as a message is part of a closure.
+/// Sizes a message may have, in bytes: each is built into the program, as a message is part of a
+/// closure.
 pub const MESSAGE_BYTES: [usize; 13] = [
     0, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
 ];
 
-/// All that is chosen for a run. Left out in a file, each has the source's value, or the default named.
+/// All that is chosen for a run. Left out in a file, each has the source's value, or the default
+/// named.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Under the lock (`lock`, `combine`), by `message`, or `auto`.
     #[serde(with = "by_name")]
     pub mode: Mode,
-    /// The source's N. By message one of them is the server, unless `server_counted` says otherwise.
+    /// The source's N. By message one of them is the server, unless `server_counted` says
+    /// otherwise.
     pub threads: usize,
-    /// By message, is the server one of the threads? Yes, in the source. In `auto` it never is, as it is not known
-    /// beforehand whether there is one.
+    /// By message, is the server one of the threads? Yes, in the source. In `auto` it never is, as
+    /// it is not known beforehand whether there is one.
     pub server_counted: bool,
     /// The source's n1: lines of each loop's own data.
     pub local_lines: usize,
@@ -45,7 +48,8 @@ pub struct Config {
     /// Which lock; the source does not say which it had.
     #[serde(with = "by_name")]
     pub lock: LockKind,
-    /// The source had `single-copy` here, which is the default; `zero-copy`, `double-copy`, and Hearth's `lines`.
+    /// The source had `single-copy` here, which is the default; `zero-copy`, `double-copy`, and
+    /// Hearth's `lines`.
     #[serde(with = "by_name")]
     pub queue: Queue,
     /// Does the server take all that a queue holds at once? Not in the source's microbenchmark.
@@ -64,17 +68,19 @@ pub struct Config {
     pub defects: Defects,
 }
 
-/// What the source's printed walk does otherwise than its text says. All are off unless asked for. With any of the
-/// first, third and fourth on, lines to be modified are chosen as the listing does it: those at which a counter of
-/// moves, masked, is nought.
+/// What the source's printed walk does otherwise than its text says. All are off unless asked for.
+/// With any of the first, third and fourth on, lines to be modified are chosen as the listing does
+/// it: those at which a counter of moves, masked, is nought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defects {
-    /// The mask is a power of two itself, not one less: half of the lines are modified, whatever was asked.
+    /// The mask is a power of two itself, not one less: half of the lines are modified, whatever
+    /// was asked.
     pub power_of_two_mask: bool,
     /// The cursor of the write walk is not set back: passes after the first touch one line.
     pub cursor_kept: bool,
-    /// The counter of moves goes on over passes: how many lines are modified differs from pass to pass.
+    /// The counter of moves goes on over passes: how many lines are modified differs from pass to
+    /// pass.
     pub counter_kept: bool,
     /// The first line is read and never modified.
     pub head_unmodified: bool,

@@ -68,8 +68,9 @@ pub struct Cell {
     pub config: Config,
 }
 
-/// The cells of an experiment. Threads are as the source's list of them for the experiment, or as given: those that
-/// the machine carries. Everything else is as in `base`, whose mode and sizes are replaced.
+/// The cells of an experiment. Threads are as the source's list of them for the experiment, or as
+/// given: those that the machine carries. Everything else is as in `base`, whose mode and sizes are
+/// replaced.
 pub fn cells(
     experiment: Experiment,
     sizes: Sizes,
@@ -101,7 +102,8 @@ pub fn cells(
     cells
 }
 
-/// From an eighth of 64 lines, where messages cost more than they save, to all of the loop's own data.
+/// From an eighth of 64 lines, where messages cost more than they save, to all of the loop's own
+/// data.
 fn displacement(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     for lines in [
         8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 1280, 1536, 2048,
@@ -144,8 +146,8 @@ fn invalidation(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     }
 }
 
-/// With sections of 128 lines as the source's caption has it, and of one line as its text has it. Only single copies
-/// move the message itself.
+/// With sections of 128 lines as the source's caption has it, and of one line as its text has it.
+/// Only single copies move the message itself.
 fn message_size(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     for section_lines in [sizes.scaled(SECTION_LINES), 1] {
         for message_bytes in MESSAGE_BYTES.into_iter().filter(|&bytes| bytes > 0) {

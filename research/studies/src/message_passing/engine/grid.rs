@@ -80,7 +80,8 @@ pub fn measure(cell: &Cell) -> Result<Row, RunError> {
     }
     let median =
         |rates: &[f64]| Spread::of(rates.iter().copied()).map_or(0.0, |spread| spread.median);
-    // The best mode is the one with the best median: the best of each turn would be chosen by its noise.
+    // The best mode is the one with the best median: the best of each turn would be chosen by its
+    // noise.
     let best = (0..3)
         .max_by(|&a, &b| median(&rates[a]).total_cmp(&median(&rates[b])))
         .unwrap_or(0);

@@ -9,11 +9,12 @@ use super::pool::Pages;
 pub struct Measured {
     /// Iterations of all loops per second.
     pub iterations_per_second: f64,
-    /// Cycles of the time stamp counter, for as long as threads had a core, over iterations: all threads of the
-    /// process, the server among them, by the system's accounts. Who looks for an answer has a core; who sleeps
-    /// has none.
+    /// Cycles of the time stamp counter, for as long as threads had a core, over iterations: all
+    /// threads of the process, the server among them, by the system's accounts. Who looks for an
+    /// answer has a core; who sleeps has none.
     pub cycles_per_iteration: f64,
-    /// 100 × (1 − dequeues that found nothing / dequeues), as the source has it. None if nobody served.
+    /// 100 × (1 − dequeues that found nothing / dequeues), as the source has it. None if nobody
+    /// served.
     pub server_busy_percent: Option<f64>,
     /// Lines that a pass through the section modified, counted in the data afterwards.
     pub modified_per_pass: f64,

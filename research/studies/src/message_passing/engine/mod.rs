@@ -1,13 +1,15 @@
-//! The source's microbenchmark: loops that go over data of their own, then through a section over shared data.
+//! The source's microbenchmark: loops that go over data of their own, then through a section over
+//! shared data.
 //!
-//! [`Config`] has the source's five parameters and what else must be said, and is read from a file in JSON. [`run()`]
-//! runs it once and returns what was counted as [`Measured`]; [`repeat`] runs it as often as it says. [`experiments`]
-//! lists the cells of the source's three experiments, [`grid`] compares `auto` with both modes in each of them, and
-//! [`trace`] tells which lines a run refers to.
+//! [`Config`] has the source's five parameters and what else must be said, and is read from a file
+//! in JSON. [`run()`] runs it once and returns what was counted as [`Measured`]; [`repeat`] runs it
+//! as often as it says. [`experiments`] lists the cells of the source's three experiments, [`grid`]
+//! compares `auto` with both modes in each of them, and [`trace`] tells which lines a run refers
+//! to.
 //!
-//! What stands for the source's own kernel: threads pinned one to a core, waiting by looking before sleeping, one
-//! mapping of 32 MiB on huge pages where the system gives them, and cycles that a thread had a core for, by the
-//! system's accounts. Interrupts and the system's scheduler remain.
+//! What stands for the source's own kernel: threads pinned one to a core, waiting by looking before
+//! sleeping, one mapping of 32 MiB on huge pages where the system gives them, and cycles that a
+//! thread had a core for, by the system's accounts. Interrupts and the system's scheduler remain.
 
 pub mod config;
 mod drive;

@@ -47,7 +47,8 @@ impl Pool {
         Ok(Pool { mapping, pages })
     }
 
-    /// The section's data first, then each loop's, one after the other. The configuration was checked: they fit.
+    /// The section's data first, then each loop's, one after the other. The configuration was
+    /// checked: they fit.
     pub(super) fn parts(&mut self, config: &Config) -> Parts<'_> {
         let words: &[AtomicU64] = self.mapping.atomics();
         let (section, rest) = words.split_at(config.section_lines * WORDS);

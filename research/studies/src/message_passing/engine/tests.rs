@@ -77,7 +77,8 @@ fn the_same_lines_are_modified_each_time() {
     assert_eq!((lines.modified(), lines.modifications()), (40, 400));
 }
 
-/// Known wrong behaviour, of the source's listing: half of the moves of 128 lines, whatever the divisor.
+/// Known wrong behaviour, of the source's listing: half of the moves of 128 lines, whatever the
+/// divisor.
 #[test]
 fn a_power_of_two_as_mask_modifies_half() {
     let defects = Defects {

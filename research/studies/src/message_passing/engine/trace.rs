@@ -1,4 +1,5 @@
-//! The references that a run makes to its data, in the order of a run in which each loop has its turn.
+//! The references that a run makes to its data, in the order of a run in which each loop has its
+//! turn.
 
 use std::sync::atomic::AtomicU64;
 
@@ -20,8 +21,9 @@ pub struct Reference {
     pub write: bool,
 }
 
-/// Tells the references of so many iterations of each loop: a loop goes over its own data, then through the
-/// section; then the next loop does. By message it is the server that goes through the section.
+/// Tells the references of so many iterations of each loop: a loop goes over its own data, then
+/// through the section; then the next loop does. By message it is the server that goes through the
+/// section.
 ///
 /// # Errors
 /// The configuration asks for what cannot be.

@@ -1,6 +1,8 @@
-//! Walks over lines in a shuffled order: each line says which comes next, so that no prefetcher can know.
+//! Walks over lines in a shuffled order: each line says which comes next, so that no prefetcher can
+//! know.
 //!
-//! A line is eight words: the number of the next line, then how often the line was modified, then nothing.
+//! A line is eight words: the number of the next line, then how often the line was modified, then
+//! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -34,7 +36,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Links the lines into one cycle that begins at the first, in an order shuffled as Durstenfeld does it.
+    /// Links the lines into one cycle that begins at the first, in an order shuffled as Durstenfeld
+    /// does it.
     pub(super) fn shuffled(words: &'a [AtomicU64], random: &mut Random) -> Lines<'a> {
         let count = words.len() / WORDS;
         let mut order: Vec<usize> = (0..count).collect();
@@ -150,8 +153,8 @@ impl WriteWalk {
         self.pass_evenly(lines)
     }
 
-    /// Exactly as many lines as asked for, spread evenly over the walk: a line is modified whenever the sum of
-    /// `modified / lines` over the lines so far reaches the next whole number.
+    /// Exactly as many lines as asked for, spread evenly over the walk: a line is modified whenever
+    /// the sum of `modified / lines` over the lines so far reaches the next whole number.
     fn pass_evenly(&mut self, lines: Lines<'_>) -> u64 {
         let mut line = self.begin();
         let (mut sum, mut moves) = (0, 0);
