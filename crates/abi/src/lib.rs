@@ -255,8 +255,8 @@ pub struct Component {
     pub moved: u8,
 }
 
-/// The sender that an acknowledge leaves: in the place of what a light wait needs, which it is
-/// not.
+/// Finds the sender that an acknowledge leaves here: it lies where the words of a light wait would,
+/// since the component does not wait lightly.
 pub fn held_of(component: *mut Component) -> *mut Held {
     const _: () = assert!(size_of::<Held>() == size_of::<[usize; 2]>());
     component
