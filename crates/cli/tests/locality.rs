@@ -122,7 +122,7 @@ fn internal_thrashing_is_told_of_runs_in_a_file() {
     for (runs, words) in [
         ("1,100\ntwo,1\n", "<stdin>:2: a number of threads is wanted"),
         ("1,100\n1\n", "<stdin>:2: a throughput is wanted"),
-        ("1,100\n1,x\n", "<stdin>:2: `x` is no throughput"),
+        ("1,100\n1,x\n", "<stdin>:2: `x` is not a throughput"),
         (
             "1,100\n1,101\n",
             "<stdin>: a fall needs runs with at least two",
