@@ -212,7 +212,7 @@ pub(crate) unsafe fn start(component: *mut Component) {
     unsafe { carrier::launch(component) };
 }
 
-/// Requests a component to stop, wherever it is.
+/// Requests a component to stop, from any thread.
 pub(crate) fn stop(seat: &Seat) {
     attend(seat, STOP_REQUESTED);
     request_stop(seat);

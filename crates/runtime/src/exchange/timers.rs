@@ -82,7 +82,7 @@ fn stir() {
     }
 }
 
-/// Runs `action` on the timers; if something is due earlier, sees to it that a thread waits for it.
+/// Runs `action` on the timers; if something is due earlier, makes a thread wait for it.
 fn change<R>(action: impl FnOnce(&mut Timers) -> R) -> R {
     let (result, is_earlier) = with(action);
     if is_earlier {
@@ -121,7 +121,7 @@ impl Timers {
     }
 }
 
-// ---- for whoever carries components -----------------------------------------------------------
+// ---- for the carriers -------------------------------------------------------------------------
 
 /// The clock of the timers.
 pub(crate) fn now() -> Instant {

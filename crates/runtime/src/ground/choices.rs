@@ -9,7 +9,7 @@ pub(crate) struct Choices {
     /// component in every interleaving of the threads.
     children: u64,
     identity: u64,
-    /// When each arm of a select was last chosen, by the arm's key.
+    /// The turn in which each arm of a select was last chosen, by the arm's key.
     turns: Vec<(usize, u64)>,
     clock: u64,
     scratch: Scratch,

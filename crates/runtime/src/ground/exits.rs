@@ -32,7 +32,7 @@ pub(crate) fn note_uncaught() {
     UNCAUGHT.store(true, Ordering::Relaxed);
 }
 
-/// Fixes the exit code from now on, whatever the components do.
+/// Fixes the exit code from now on, regardless of the components.
 pub(crate) fn begin(code: i32) {
     ENDING.store(code, Ordering::SeqCst);
 }

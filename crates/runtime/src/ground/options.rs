@@ -8,7 +8,7 @@ use super::runtime;
 /// The placement policy for components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Threads wherever the operating system puts them; components on their creator's worker.
+    /// Threads on the cores that the operating system picks; components on their creator's worker.
     Os,
     /// Round robin over the cores, in creation order.
     Spread,

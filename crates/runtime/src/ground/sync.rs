@@ -144,10 +144,10 @@ pub(crate) struct Guarded<T> {
     cell: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that nobody
-// writes meanwhile: several may read at once, and writers take turns. So the contents must be
-// `Send` and `Sync`. A type with contents that are not, such as raw pointers, must justify that
-// itself.
+// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that no
+// other thread writes meanwhile: several may read at once, and writers take turns. So the contents
+// must be `Send` and `Sync`. A type with contents that are not, such as raw pointers, must justify
+// that itself.
 unsafe impl<T: Send + Sync> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -161,7 +161,7 @@ impl<T> Guarded<T> {
     }
 
     /// # Safety
-    /// Nobody writes the cell meanwhile.
+    /// No other thread writes the cell meanwhile.
     pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         #[cfg(loom)]
         // SAFETY: as the caller promises.
@@ -172,7 +172,7 @@ impl<T> Guarded<T> {
     }
 
     /// # Safety
-    /// Nobody else touches the cell meanwhile, `change` itself included.
+    /// Nothing else touches the cell meanwhile, not even `change` itself.
     pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(loom)]
         // SAFETY: as the caller promises.
@@ -237,7 +237,7 @@ impl<T: Default> Lazily<T> {
     }
 
     /// # Safety
-    /// Nobody writes it meanwhile.
+    /// No other thread writes it meanwhile.
     pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         // SAFETY: as the caller promises.
         unsafe {
@@ -249,7 +249,7 @@ impl<T: Default> Lazily<T> {
     }
 
     /// # Safety
-    /// Nobody else touches it meanwhile, `change` itself included.
+    /// Nothing else touches it meanwhile, not even `change` itself.
     pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: as the caller promises.
         unsafe {
@@ -261,7 +261,7 @@ impl<T: Default> Lazily<T> {
     /// Whether the field has been allocated.
     ///
     /// # Safety
-    /// Nobody writes it meanwhile.
+    /// No other thread writes it meanwhile.
     pub(crate) unsafe fn is_made(&self) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.0.with(Option::is_some) }

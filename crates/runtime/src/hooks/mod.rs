@@ -66,7 +66,7 @@ pub(crate) struct Hooks {
     pub(crate) fire_due: fn(),
 }
 
-/// Does nothing.
+/// A table of hooks that do nothing.
 pub(crate) const NOTHING: Hooks = Hooks {
     choose: |_, _, _| None,
     starts: || {},

@@ -85,9 +85,9 @@ impl OfferState {
         Stage::of(self.word.load(Ordering::Acquire))
     }
 
-    /// Idle → Open. The caller checks for a stop request afterwards: the fence orders this store
-    /// before that load, as the partners are, the request's store and `interrupt`'s load, so at
-    /// least one side sees the other.
+    /// Idle → Open. The caller checks for a stop request afterwards: a fence orders this store
+    /// before that load, another the request's store before `interrupt`'s load; so at least one
+    /// side sees the other.
     pub(crate) fn open(&self, round: u64) {
         self.publish(word(round, Stage::Open));
     }

@@ -103,7 +103,7 @@ impl Watch {
 }
 
 impl Serving {
-    /// Counts a call; true after some at the same worker.
+    /// Counts a call; true after every [`CALLS`] in a row at the same worker.
     pub(crate) fn count(&mut self, home: usize) -> bool {
         if self.at != home {
             self.at = home;

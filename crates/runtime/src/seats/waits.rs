@@ -51,8 +51,8 @@ pub(crate) unsafe fn forget(seat: &Seat) {
     close((seat.id, round));
 }
 
-/// Marks that anything may come from outside, whatever waits for it: a program that other nodes can
-/// connect to is never deadlocked.
+/// Marks that events may come from outside even if no wait expects them: a program that other nodes
+/// can connect to is never deadlocked.
 pub(crate) fn expect_visitors() {
     // No component and no round has this number.
     with_waits(|waits| waits.insert((0, 0), true));

@@ -188,7 +188,7 @@ enum Won {
 }
 
 /// Wins the waiter's offer, then the claimant's own. In this order only a stopper can notice that
-/// the waiter was briefly won; with the own offer won first and given back, a partner at another
+/// the waiter was briefly won; with the own offer won first and reopened, a partner at another
 /// half-channel could pass by in between and wait for ever.
 fn win(waiter: &Seat, claimant: Claimant<'_>) -> Won {
     let Some(claim) = waiter.state.claim() else {

@@ -180,7 +180,7 @@ pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
     is_in(channel, hub.address()).then_some(guard)
 }
 
-/// The same as [`lock_of`]. None if the half-channel was linked during the wait for its hub: the
+/// Like [`lock_of`]; None if the half-channel was linked during the wait for its hub: the
 /// link is for its component, whose operation should try it before ending it.
 pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     loop {

@@ -23,7 +23,7 @@ use crate::seats::waiting::{
     self, NOTHING, OFFERS, RECEIVES, SELECTED, SELECTS, SENDS, SENDS_COPY, SENDS_MOVING,
 };
 
-/// The number for sending a value of this type.
+/// The `waiting` number for sending a value of this type.
 pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     match (object::is_reference(payload), moves) {
         (false, _) => SENDS,
@@ -232,7 +232,7 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
     }
 }
 
-/// The same, for a half-channel with several peers.
+/// [`ready_sender`] for a half-channel with several peers.
 ///
 /// # Safety
 /// As for `ready_sender`.

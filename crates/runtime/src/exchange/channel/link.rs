@@ -1,14 +1,14 @@
 //! Links: a cache line between two half-channels of two workers, connected only to each other.
 //!
-//! The line has a word that records who waits and what was handed over, and the values. Either side
-//! changes the word by exchange, in a section of its own worker ([`Linked`]); nobody locks. A value
-//! for a waiting receiver is *given*, and its sender continues. Otherwise the sender waits with its
-//! value in the line, *full*, until the receiver has *taken* it.
+//! The line has the values, and a word for waits and for handed-over values. Either side changes the
+//! word by exchange, in a section of its own worker ([`Linked`]), without locks. A value for a
+//! waiting receiver is *given*, and its sender continues. Otherwise the sender waits with its value
+//! in the line, *full*, until the receiver has *taken* it.
 //!
 //! ```text
 //!   sender                                  receiver
 //!   WAITS?  value in `given`,               FULL?  value out of `full`,
-//!           WAITS → GIVEN, goes on                 FULL → TAKEN, goes on
+//!           WAITS → GIVEN, continues               FULL → TAKEN, continues
 //!   else    value in `full`, FULL, blocked  else   WAITS, blocked
 //!   polls for TAKEN                         polls for GIVEN
 //! ```

@@ -50,7 +50,7 @@ struct Scripted {
 }
 
 std::thread_local! {
-    /// Two threads ran a component at once. A model's threads are one to this cell.
+    /// Two threads ran a component at once. All threads of a model are one to the system.
     static OVERLAPS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -327,7 +327,7 @@ fn loom_what_was_given_comes_though_the_link_ends() {
     check(2, given_and_disconnected);
 }
 
-/// The same, and the next message goes over another link on the same line.
+/// Ends it likewise; the next message goes over another link on the same line.
 fn disconnected_by_its_sender() {
     let (out, into) = linked_pair();
     let leave = {

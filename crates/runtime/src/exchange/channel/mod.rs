@@ -11,7 +11,7 @@
 //! | `place` | connect, disconnect, sharing, with leave | all | re-read with leave |
 //! | `inner`, `sole`, `slot`, `arm`, `served` | those with leave | those with leave | leave |
 //! | `refs` | holders of references | | |
-//! | the rest | nobody after creation | all | |
+//! | the rest | only its maker | all | |
 
 mod claim;
 pub(crate) mod hub;
@@ -91,9 +91,9 @@ pub struct Channel {
     /// The arm of its select in which the component in the slot waits; otherwise the last known
     /// place among the peers of its peer.
     pub(crate) arm: Cell<u32>,
-    /// Of an in: the latest turn in which a select took from here, by its worker's count. A
+    /// For an in: the latest turn in which a select took from here, by its worker's count. A
     /// half-channel from another worker, or from before the count wrapped, may be one turn early or
-    /// late. Of an out: the number of lists of ready outs that contain it.
+    /// late. For an out: the number of lists of ready outs that contain it.
     pub(crate) served: Cell<u32>,
     refs: AtomicU32,
     /// Its distance from its component's seat, in half-channels; 0 for a free one.
@@ -140,7 +140,7 @@ pub(crate) struct Inner {
     pub(crate) queue: VecDeque<Waiter>,
     /// The peers, if several. Not counted: a half-channel leaves its peers before it is freed.
     several: Vec<NonNull<Channel>>,
-    /// Of an in with several peers: all those with a waiting component, in turn, and some that had
+    /// The peers of an in with several: all with a waiting component, in turn, and some that had
     /// one.
     ready: VecDeque<NonNull<Channel>>,
     /// Number of peers, from the first, without light waits.

@@ -404,7 +404,7 @@ mod ways {
         Some(heap.figures().used as u64)
     }
 
-    /// The same for the common heap; None if there is none, or another thread has it locked.
+    /// [`used`] for the common heap; None if there is none, or another thread has it locked.
     pub(super) fn shared_used() -> Option<u64> {
         if way() & !LOGGED != SHARED {
             return None;
@@ -506,7 +506,7 @@ mod tests {
                 heap_bytes,
                 heap_largest,
             };
-            // SAFETY: all other fields may be zero; nobody else has the component.
+            // SAFETY: all other fields may be zero; no other thread has the component.
             unsafe {
                 let mut component: Component = std::mem::zeroed();
                 component.r#type = &raw const of;
@@ -521,7 +521,7 @@ mod tests {
     /// A worker may have no core: the heap then stays in place.
     #[test]
     fn a_heap_outlives_a_move_to_a_worker_without_a_core() {
-        // SAFETY: all fields may be zero; nobody else has the component or its blocks.
+        // SAFETY: all fields may be zero; no other thread has the component or its blocks.
         unsafe {
             let mut component: Component = std::mem::zeroed();
             let component = &raw mut component;

@@ -62,7 +62,7 @@ pub(crate) struct Seen {
     pub(crate) stays: bool,
     /// Number of waits that ended there.
     pub(crate) runs: u64,
-    /// Bytes of the values, and the number of values they are from.
+    /// Bytes of the measured values, and the number of those values.
     pub(crate) bytes: u64,
     pub(crate) sized: u64,
     /// Time that it then ran.

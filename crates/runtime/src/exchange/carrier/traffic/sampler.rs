@@ -24,7 +24,7 @@ const THREAD_GAP: u32 = 4;
 
 /// A run that took longer may have waited for its core because of other programs: the next sampled
 /// runs (as many as `CAREFUL` says) then also read the thread's own clock. That is a system call,
-/// as dear as a short run.
+/// as costly as a short run.
 const SUSPECT_NS: u64 = 20_000;
 const CAREFUL: u32 = 64;
 
@@ -49,7 +49,7 @@ impl Watch {
     fn took(self, now: u64) -> u64 {
         let took = now.saturating_sub(self.since);
         match self.of_thread {
-            // It may be another thread's by now, if this one was detached.
+            // Another thread's clock, if this one was detached meanwhile.
             Some(before) => clock::thread_ns().saturating_sub(before).min(took),
             None => took,
         }

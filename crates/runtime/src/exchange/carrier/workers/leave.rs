@@ -1,6 +1,6 @@
 //! Leave to touch a worker's half-channels: its own thread has it between `busy := 1` and
-//! `busy := 0`, other threads while they keep the gate closed. `docs/internals/workers.md` proves
-//! that one of the two always sees the other.
+//! `busy := 0`, other threads while they keep the gate closed. `docs/internals/workers.md` explains
+//! why one of the two always sees the other.
 
 use std::ptr;
 
@@ -99,7 +99,7 @@ impl Entered {
         }
     }
 
-    /// The same, whatever attention is requested.
+    /// Enters as `new` does, regardless of attention requests.
     ///
     /// # Safety
     /// As for `new`.
@@ -264,7 +264,7 @@ impl Worker {
         })
     }
 
-    /// Opens the gate, if permitted. The caller has leave, or leave does not exist yet.
+    /// Opens the gate, if permitted. The caller has leave, or no thread can have it yet.
     pub(super) fn reopen(&self) {
         let may_open = !self.shared.is_stand_in
             && self.shared.detached.load(Ordering::Relaxed) == 0

@@ -88,7 +88,7 @@ pub(crate) fn come_to_caller(seat: &Seat) {
 #[inline(never)]
 fn take_along(seat: &Seat) {
     let component = seat.component();
-    // None for threads outside the workers, and for one that has lost its worker.
+    // None for threads outside the workers, and for a thread that has lost its worker.
     let Some(own) = own_worker() else {
         return;
     };

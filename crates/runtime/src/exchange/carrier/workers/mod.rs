@@ -262,8 +262,8 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
     unsafe { (*home).push_soon(component) };
 }
 
-/// The same, behind all others. A component served in a select will find more there once they have
-/// run, and wait once for five messages instead of for every second one.
+/// Queues it like [`ready_here`], but behind all others. A component served in a select will find
+/// more there once they have run, and wait once for five messages instead of for every second one.
 ///
 /// # Safety
 /// As for [`ready_here`].

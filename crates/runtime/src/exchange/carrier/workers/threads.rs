@@ -180,7 +180,7 @@ mod monitor {
         }
     }
 
-    /// Gives a worker whose thread is held up another thread.
+    /// Gives a held-up worker another thread.
     fn replace(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
         let Ok(next) = spare() else {
             // No more threads: the others wait, as on a machine with one core.
@@ -219,7 +219,7 @@ pub(crate) fn wake_all() {
         }
     }
     for runner in &lock(&RUNNERS).0 {
-        // A running thread sets it to 0 before it checks whether the runtime is over, with a fence
+        // A runner sets it to 0 before it checks whether the runtime is over, with a fence
         // between.
         runner.turn.store(1, Ordering::Relaxed);
         futex::wake_one(ptr::from_ref(&runner.turn).expose_provenance());
