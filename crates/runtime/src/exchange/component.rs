@@ -1,4 +1,4 @@
-//! A component's life: made, started, stopped, ended, freed.
+//! A component's life: creation, start, stop, end, release.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -21,16 +21,16 @@ use crate::seats::seat::{Seat, seat_of};
 /// Bits of `attention`.
 const STOP_REQUESTED: u8 = 1;
 const PORT_REPLACED: u8 = 2;
-/// For as long as a server comes to its callers: so that it takes no way on which it would wait
+/// Set while a server migrates to its callers: keeps it off the paths on which it would wait
 /// lightly.
 pub(crate) const COMES_TO_CALLERS: u8 = 4;
 
-/// Held while a port is looked up or replaced from outside the component. Both are rare, and of the
-/// process: whoever may connect anything may replace a port.
+/// Held while a port is looked up or replaced from outside the component. Both are rare.
+/// Process-wide: code that may connect anything may replace any port.
 static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
 
-/// Half-channels that somebody replaced in another component's ports. Their owners may be using
-/// them, borrowed, until the end of their pass.
+/// Half-channels that were replaced from outside in another component's ports. Their owners may be
+/// using them, borrowed, until the end of their pass.
 struct Replaced(Vec<(*mut Component, *mut Channel)>);
 // SAFETY: each channel is a counted reference, and components are only compared.
 unsafe impl Send for Replaced {}
@@ -50,7 +50,7 @@ pub(crate) unsafe fn make(
         let ports = abi::ports(of);
         let plan = Plan::of(&*of);
         let block = heap::common_zeroed(creator, plan.total).cast::<u8>();
-        // Its parts find each other by their addresses.
+        // The parts find each other by their addresses.
         let _ = block.expose_provenance();
         let component = block.add(plan.component()).cast::<Component>();
         let identity = registry::identify(of);
@@ -78,7 +78,7 @@ pub(crate) unsafe fn make(
         if (*component).home.is_null() {
             let number = core.and_then(|core| u16::try_from(core + 1).ok());
             (*component).destination = number.unwrap_or(0);
-            // It stands in no queue.
+            // No queue lists it.
             (*component).next = ptr::from_ref(runtime::current()).cast_mut().cast();
         }
         match options::get().passes {
@@ -89,7 +89,7 @@ pub(crate) unsafe fn make(
             Some(passes) if !identity.service => allow_passes(component, passes),
             _ => (*component).passes_left = UNCOUNTED,
         }
-        // Its memory keeps the runtime; `let_go` gives it back.
+        // Its memory keeps the runtime; `let_go` releases it.
         let _ = Arc::into_raw(runtime::handle());
         for (index, port) in ports.iter().enumerate() {
             let channel = block.cast::<Channel>().add(index);
@@ -107,22 +107,21 @@ pub(crate) unsafe fn make(
     }
 }
 
-/// Where the parts of a component lie in its block of memory:
+/// The layout of a component's block of memory:
 ///
 /// ```text
 /// 0            48               48·n      48·n + 64
 /// half-channel half-channel ... seat      component: header, fields
 /// ```
 ///
-/// So each finds the others without pointers: a half-channel knows how many places the seat is
-/// away.
+/// Each finds the others without pointers: a half-channel knows its distance from the seat.
 struct Plan {
     seat: usize,
     total: usize,
 }
 
-/// The most half-channels that a component has: with its references together they are counted in 16
-/// bits.
+/// Most half-channels of a component: together with its references, which count as one, they are
+/// counted in 16 bits.
 const PORTS_MAX: u32 = u16::MAX as u32 - 1;
 
 impl Plan {
@@ -146,10 +145,10 @@ impl Plan {
     }
 }
 
-/// As many passes as there can be at once, of a component whose passes nobody counts.
+/// Passes allowed at once to a component whose passes are unlimited.
 const UNCOUNTED: u32 = u32::MAX;
 
-/// Lets a component run so many passes, from 1 up.
+/// Lets a component run this many passes, from 1 up.
 ///
 /// # Safety
 /// The component is the caller's.
@@ -166,7 +165,7 @@ unsafe fn allow_passes(component: *mut Component, passes: u64) {
     }
 }
 
-/// The passes that were allowed are over: are there more?
+/// Whether there are more passes after those allowed.
 ///
 /// # Safety
 /// The component runs the calling code.
@@ -186,7 +185,7 @@ unsafe fn goes_on(component: *mut Component) -> bool {
     }
 }
 
-/// Where a port's half-channel stands in the struct.
+/// The place of a port's half-channel in the struct.
 ///
 /// # Safety
 /// `offset` is that of a port.
@@ -195,14 +194,14 @@ unsafe fn port_place(component: *mut Component, offset: usize) -> *mut *mut Chan
     unsafe { component.byte_add(offset).cast() }
 }
 
-/// Lets it run.
+/// Starts it.
 ///
 /// # Safety
 /// The component was just made, and its arguments are in place.
 pub(crate) unsafe fn start(component: *mut Component) {
     // SAFETY: alive, by the caller's reference.
     let seat = unsafe { seat_of(component) };
-    // The running component's own; `end` gives it back.
+    // The running component's own; `end` releases it.
     seat.retain();
     registry::enroll(seat);
     if exits::is_ending() || runtime::current().is_stopping() {
@@ -213,13 +212,13 @@ pub(crate) unsafe fn start(component: *mut Component) {
     unsafe { carrier::launch(component) };
 }
 
-/// Asks a component to stop, wherever it is.
+/// Requests a component to stop, from any thread.
 pub(crate) fn stop(seat: &Seat) {
     attend(seat, STOP_REQUESTED);
     request_stop(seat);
 }
 
-/// Makes the component look at the end of its pass.
+/// Makes the component check `attention` at the end of its pass.
 fn attend(seat: &Seat, what: u8) {
     // SAFETY: the component is alive, and the field atomic.
     unsafe {
@@ -229,7 +228,7 @@ fn attend(seat: &Seat, what: u8) {
     };
 }
 
-/// Ends a component's life: its state is released, its ports are disconnected.
+/// Ends a component's life: releases its state and disconnects its ports.
 ///
 /// # Safety
 /// The component ended with `step`, not Blocked; its carrier calls and touches it no more.
@@ -249,7 +248,7 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
         }
         for port in abi::ports(of) {
             let channel = &*port_place(component, port.offset).read();
-            // A half-channel that was assigned to the port belongs to somebody else.
+            // A half-channel assigned to the port belongs to another owner.
             if channel.is_of(seat) {
                 channel::disconnect(channel);
             }
@@ -265,12 +264,12 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
     }
 }
 
-/// Gives one reference back; the last one frees the component.
+/// Releases a reference; the last one frees the component.
 ///
 /// # Safety
 /// The caller has a counted reference.
 pub(crate) unsafe fn release(component: *mut Component) {
-    // SAFETY: alive until the count is nought; then nobody else can reach it.
+    // SAFETY: alive until the count is zero; then no other thread can reach it.
     unsafe {
         let seat = seat_of(component);
         if !seat.release() {
@@ -283,8 +282,8 @@ pub(crate) unsafe fn release(component: *mut Component) {
     }
 }
 
-/// A component has moved, or stays where it has come to: what it was made with is no worker's any
-/// more, until it is looked at for a better grade.
+/// Makes the half-channels that a component was made with shared, until they are tried for a better
+/// grade: it has migrated, or stays where it migrated to.
 ///
 /// # Safety
 /// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling
@@ -301,12 +300,12 @@ pub(crate) unsafe fn share_channels(component: *mut Component) {
     }
 }
 
-/// Something that kept a component's memory is gone: its references, or a half-channel of a port.
+/// Drops one owner of a component's memory: its references, or a half-channel of a port.
 ///
 /// # Safety
-/// It is not used any more.
+/// The caller uses it no more.
 pub(crate) unsafe fn let_go(seat: *const Seat) {
-    // SAFETY: alive until the last holder is gone; then nobody else can reach it.
+    // SAFETY: alive until the last holder is gone; then no other thread can reach it.
     unsafe {
         if (*seat).let_go() {
             let of = &*(*(*seat).component()).r#type;
@@ -323,7 +322,7 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
     }
 }
 
-/// Releases the half-channels that others replaced in this component's ports.
+/// Releases the half-channels that were replaced from outside in this component's ports.
 fn drop_replaced(component: *mut Component) {
     let mut mine = Vec::new();
     lock(&PORTS).0.retain(|&(owner, channel)| {
@@ -393,7 +392,7 @@ pub unsafe extern "C" fn hearth_component_retain(component: *mut Component) -> *
     component.cast()
 }
 
-/// Gives a reference back.
+/// Releases a reference.
 ///
 /// # Safety
 /// `component` is null or a counted reference of the caller's.
@@ -414,7 +413,7 @@ pub unsafe extern "C" fn hearth_port_of(
     component: *mut Component,
     name: *const c_char,
 ) -> *mut Channel {
-    // SAFETY: as the caller promises; under the lock nobody replaces the half-channel.
+    // SAFETY: as the caller promises; the lock excludes replacement of the half-channel.
     unsafe {
         let place = find_port(component, name);
         let _ports = lock(&PORTS);
@@ -436,7 +435,8 @@ pub unsafe extern "C" fn hearth_port_assign(
     channel: *mut Channel,
 ) {
     // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words;
-    // it sees the half-channel as it was made (Release), since it gets there by what it reads.
+    // it sees the half-channel as it was made (Release), since it reaches it through the pointer it
+    // reads.
     unsafe {
         let place = find_port(component, name);
         let mut ports = lock(&PORTS);
@@ -462,7 +462,7 @@ pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component
     let seat = unsafe { seat_of(other) };
     let stop = || {
         if options::get().compat_original {
-            // Seen before the next pass, and nowhere else.
+            // Seen only before the next pass.
             attend(seat, STOP_REQUESTED);
         } else {
             stop(seat);
@@ -472,7 +472,7 @@ pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component
     unsafe { simulation::deed(this, "stops another", ptr::null(), stop) };
 }
 
-/// Whether a component that was told to look goes on.
+/// Whether a component with attention bits set continues.
 ///
 /// # Safety
 /// `self` runs this, between two passes.
@@ -494,7 +494,7 @@ pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
                 .fetch_and(!PORT_REPLACED, Ordering::Relaxed);
             drop_replaced(this);
         }
-        // Set aside, it comes back here by the carrier, between the passes.
+        // When set aside, it comes back here through the carrier, between the passes.
         !(simulation::is_on() && simulation::pauses_between_passes(this))
     }
 }

@@ -1,4 +1,4 @@
-//! How a component waits for the world outside, and how the world reaches components.
+//! Waits for the outside world, and the outside world's access to components.
 //!
 //! Two doors. [`wait`] blocks the component that runs a native and gives a [`Ticket`], which any
 //! thread may complete later:
@@ -17,7 +17,7 @@
 //! [`push`] gives a value to an `in` half-channel: to the component that waits there, or, kept, to
 //! the next one that receives.
 //!
-//! What to know:
+//! Rules:
 //! - The native returns the step it got and touches the component no more: once the ticket is out,
 //!   the wait may be complete before `wait`'s caller returns.
 //! - Results are made inside `complete`'s closure, in the heap of the parked component. The closure
@@ -61,7 +61,7 @@ pub struct Parked {
 }
 
 impl Parked {
-    /// For functions that take the component in whose heap to work.
+    /// The component, for functions that work in its heap.
     pub fn component(&self) -> *mut Component {
         self.component
     }
@@ -89,8 +89,8 @@ pub(crate) fn text_in(component: *mut Component, bytes: &[u8]) -> Value {
 }
 
 /// Blocks the component that runs the calling native until its ticket is completed or it is
-/// stopped. `what` names what it waits for, in a report: "input". `wakeable` says whether anything
-/// may still happen that completes the ticket.
+/// stopped. `what` names the wait in a report: "input". `wakeable` says whether anything may still
+/// complete the ticket.
 ///
 /// The step is Blocked, or Raised if a stop is pending; then the ticket does nothing.
 ///
@@ -159,7 +159,7 @@ impl Ticket {
         waits::set_wakeable(self.key(), wakeable);
     }
 
-    /// Is the component still waiting? A stop may have ended it.
+    /// Whether the component still waits. A stop may have ended the wait.
     pub fn is_open(&self) -> bool {
         let _inside = runtime::enter(runtime_of(self.component));
         waits::is_open(self.key())
@@ -187,7 +187,7 @@ impl Drop for Ticket {
         let _inside = runtime::enter(runtime_of(self.component));
         let forgotten = waits::close(self.key());
         if forgotten {
-            // The last chance to wake it may have been this one.
+            // This may have been the last chance to wake it.
             drop(Visit::begin());
         }
         // SAFETY: counted.
@@ -195,8 +195,8 @@ impl Drop for Ticket {
     }
 }
 
-/// Gives a scalar to an `in` half-channel: to the component that waits there; with nobody there and
-/// `keep`, to the next one, replacing a value that still lies there. True when somebody got it.
+/// Gives a scalar to an `in` half-channel: to the component that waits there; without one and with
+/// `keep`, to the next, replacing a value still kept there. True when a component got it.
 ///
 /// # Safety
 /// The caller has a counted reference to the channel, and `value` is of its payload type.

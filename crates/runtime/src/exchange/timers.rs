@@ -1,10 +1,10 @@
-//! Timers: `true` for `in bool` half-channels when their time has come, and calls at a time.
+//! Timers: `true` for `in bool` half-channels when due, and calls at a given time.
 //!
-//! At most one tick is pending a half-channel. A timer whose half-channel nobody else refers to any
-//! more is dropped.
+//! At most one tick is pending for a half-channel. A timer that holds the last reference to its
+//! half-channel is dropped.
 //!
-//! Nothing here waits. Whoever carries components asks what is due next ([`next_due`]) and has it
-//! done ([`fire_due`]); the time that it goes by is [`now`].
+//! Nothing here waits. The carriers ask for the next due time ([`next_due`]) and fire it
+//! ([`fire_due`]); [`now`] is the clock.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -20,9 +20,9 @@ use crate::hooks::simulation;
 use crate::outside::idle::Visit;
 use crate::outside::poller;
 
-/// A repeating timer does not tick more often than this, so that it leaves time for work.
+/// Shortest interval of a repeating timer, so that it leaves time for work.
 const SHORTEST: Duration = Duration::from_micros(100);
-/// Longer waits are as good as for ever (a hundred years).
+/// Waits from this length on count as endless (a hundred years).
 const LONGEST_SECONDS: f64 = 100.0 * 365.0 * 86_400.0;
 
 struct Timer {
@@ -30,7 +30,7 @@ struct Timer {
     interval: Option<Duration>,
 }
 
-/// What is to happen.
+/// A timer's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// A tick for the half-channel with this address.
@@ -47,14 +47,14 @@ struct Timers {
     set: HashMap<usize, Timer>,
     calls: HashMap<u64, Call>,
     calls_made: u64,
-    /// When to look at what; `Reverse` order makes the heap give the earliest.
+    /// Due times with their events; `Reverse` order makes the heap give the earliest.
     due: BinaryHeap<Reverse<(Instant, What)>>,
 }
 
 static TIMERS: Part<Mutex<Option<Timers>>> = Part::new(|| Mutex::new(None));
 
-/// Does something with the timers, and tells the carrier if something else is due next. True if
-/// that is earlier than what was.
+/// Runs `action` on the timers, and tells the carrier if the next due time has changed. True if it
+/// is earlier now.
 fn with<R>(action: impl FnOnce(&mut Timers) -> R) -> (R, bool) {
     let mut timers = lock(&TIMERS);
     let timers = timers.get_or_insert_default();
@@ -68,21 +68,21 @@ fn with<R>(action: impl FnOnce(&mut Timers) -> R) -> (R, bool) {
     (result, is_earlier)
 }
 
-/// A timer is due then, before all others. A simulation looks for itself.
+/// Sets the earliest due time. A simulation looks for itself.
 fn set_due(next: Option<Instant>) {
     if !simulation::is_on() {
         poller::set_due(next);
     }
 }
 
-/// That is earlier than it was: whoever waits for it should know.
+/// Wakes the thread that waits for the next timer, since it is due earlier.
 fn stir() {
     if !simulation::is_on() {
         poller::stir();
     }
 }
 
-/// The same; if something is due earlier, sees to it that somebody waits for it.
+/// Runs `action` on the timers; if something is due earlier, makes a thread wait for it.
 fn change<R>(action: impl FnOnce(&mut Timers) -> R) -> R {
     let (result, is_earlier) = with(action);
     if is_earlier {
@@ -92,7 +92,7 @@ fn change<R>(action: impl FnOnce(&mut Timers) -> R) -> R {
 }
 
 impl Timers {
-    /// When the next one is due.
+    /// The next due time.
     fn next(&mut self) -> Option<Instant> {
         while let Some(&Reverse((next, what))) = self.due.peek() {
             if self.is_set(next, what) {
@@ -103,7 +103,7 @@ impl Timers {
         None
     }
 
-    /// Not unset, nor set anew for another time?
+    /// Whether the entry is current: neither unset nor set anew for another time.
     fn is_set(&self, next: Instant, what: What) -> bool {
         match what {
             What::Tick(key) => self.set.get(&key).is_some_and(|timer| timer.next == next),
@@ -111,7 +111,7 @@ impl Timers {
         }
     }
 
-    /// Timers set again and again leave entries behind; keep those in proportion.
+    /// Drops outdated entries in proportion: timers set again and again leave them behind.
     fn forget_outdated(&mut self) {
         if self.due.len() > 2 * (self.set.len() + self.calls.len()) + 64 {
             let mut due = std::mem::take(&mut self.due);
@@ -121,14 +121,14 @@ impl Timers {
     }
 }
 
-// ---- for whoever carries components -----------------------------------------------------------
+// ---- for the carriers -------------------------------------------------------------------------
 
-/// The time that timers go by.
+/// The clock of the timers.
 pub(crate) fn now() -> Instant {
     simulation::now()
 }
 
-/// When the next timer is due.
+/// The next due time.
 #[cfg_attr(
     loom,
     expect(dead_code, reason = "for a carrier with a clock of its own")
@@ -137,11 +137,11 @@ pub(crate) fn next_due() -> Option<Instant> {
     with(Timers::next).0
 }
 
-/// Gives a tick to each half-channel whose time has come, and makes the calls. The caller runs no
+/// Gives a tick to each half-channel that is due, and makes the calls. The caller runs no
 /// component.
 pub(crate) fn fire_due(now: Instant) {
-    // Counted as running before anything is taken from the list, and without the lock: whoever
-    // decides that the program is idle looks at the list.
+    // Counted as running before anything is taken from the list, and without the lock: the thread
+    // that decides that the program is idle looks at the list.
     let _visit = Visit::begin();
     let (due, _) = with(|timers| timers.take_due(now));
     for (key, is_over) in due.ticks {
@@ -161,7 +161,7 @@ pub(crate) fn fire_due(now: Instant) {
     }
 }
 
-/// Does a component wait for a tick that will come?
+/// Whether a component waits for a tick that will come.
 pub(crate) fn any_is_awaited() -> bool {
     lock(&TIMERS).as_ref().is_some_and(|timers| {
         timers.set.keys().any(|&key| {
@@ -171,7 +171,7 @@ pub(crate) fn any_is_awaited() -> bool {
     })
 }
 
-/// What has come.
+/// The timers that are due.
 #[derive(Default)]
 struct Due {
     /// The half-channels, each counted once more for the caller, and whether that was their timer's
@@ -195,14 +195,14 @@ impl Timers {
         due
     }
 
-    /// The tick of `next` is given. True if it was the last one.
+    /// Consumes the tick of `next`. True if it was the last one.
     fn tick(&mut self, key: usize, next: Instant, now: Instant) -> bool {
         let interval = self.set.get(&key).and_then(|timer| timer.interval);
         let Some(interval) = interval else {
             self.set.remove(&key);
             return true;
         };
-        // Late by more than an interval: the ticks between are one.
+        // Late by more than an interval: the missed ticks become one.
         let next = (next + interval).max(now);
         self.set.insert(
             key,
@@ -220,7 +220,7 @@ impl Timers {
 
 // ---- setting ----------------------------------------------------------------------------------
 
-/// Calls something at a time, where handlers of descriptors are called and as they are.
+/// Schedules a call, made where and as the handlers of descriptors are called.
 pub(crate) fn call_at(time: Instant, call: impl FnOnce() + Send + 'static) {
     change(|timers| {
         timers.calls_made += 1;
@@ -230,7 +230,7 @@ pub(crate) fn call_at(time: Instant, call: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Sets the timer of a half-channel, in place of the one it had.
+/// Sets the timer of a half-channel, replacing any earlier one.
 fn set(channel: &Channel, after: Duration, repeat: bool) {
     let timer = Timer {
         next: now() + after,
@@ -250,7 +250,7 @@ fn set(channel: &Channel, after: Duration, repeat: bool) {
     }
 }
 
-/// Takes away the timer of a half-channel. A tick that is pending stays.
+/// Removes the timer of a half-channel. A pending tick stays.
 fn unset(channel: &Channel) {
     let key = std::ptr::from_ref(channel).addr();
     if change(|timers| timers.set.remove(&key).is_some()) {
@@ -259,7 +259,7 @@ fn unset(channel: &Channel) {
     }
 }
 
-/// Forgets all.
+/// Removes all timers.
 pub(crate) fn clear() {
     let timers = lock(&TIMERS).take();
     for key in timers.into_iter().flat_map(|timers| timers.set.into_keys()) {
@@ -275,7 +275,7 @@ fn duration_of(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS))
 }
 
-/// `setTimer`: a tick after so many seconds, and again and again if asked for.
+/// `setTimer`: a tick after this many seconds, repeated on request.
 ///
 /// # Safety
 /// The channel is an `in bool`, alive.
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn hearth_set_timer(
     );
 }
 
-/// `unsetTimer`: no tick any more.
+/// `unsetTimer`: removes the timer.
 ///
 /// # Safety
 /// The channel is an `in bool`, alive.
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn hearth_unset_timer(_self: *mut Component, channel: *mut
     unset(unsafe { &*channel });
 }
 
-/// `setRtimer`: one tick after so many milliseconds.
+/// `setRtimer`: one tick after this many milliseconds.
 ///
 /// # Safety
 /// The channel is an `in bool`, alive.
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn hearth_set_rtimer(
 mod tests {
     use super::*;
 
-    /// A carrier may have a time of its own: nothing happens but by its word, and in order.
+    /// A carrier may have its own clock: nothing happens except by it, and in order.
     #[test]
     fn time_is_what_the_carrier_says() {
         static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());

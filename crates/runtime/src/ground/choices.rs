@@ -1,4 +1,4 @@
-//! How a component chooses among several partners or arms: in turn, or by a seed.
+//! A component's choice among several partners or arms: in turn, or by a seed.
 
 /// The choices of one component.
 #[derive(Default)]
@@ -6,16 +6,16 @@ pub(crate) struct Choices {
     /// State of the generator when `--seed` rules.
     seeded: Option<u64>,
     /// Children created so far: part of their identity, so that a seed means the same to each
-    /// component whatever the threads do.
+    /// component in every interleaving of the threads.
     children: u64,
     identity: u64,
-    /// When each arm of a select was chosen last, by the arm's key.
+    /// The turn in which each arm of a select was last chosen, by the arm's key.
     turns: Vec<(usize, u64)>,
     clock: u64,
     scratch: Scratch,
 }
 
-/// The arms of one select: what each is known by, and the order in which to try them.
+/// The arms of one select: their keys, and the order in which to try them.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) keys: Vec<usize>,
@@ -39,19 +39,19 @@ impl Choices {
         }
     }
 
-    /// Those of a component created by this one.
+    /// The choices of a component that this one creates.
     pub(crate) fn child(&mut self) -> Choices {
         self.children += 1;
         let identity = scramble(self.identity ^ scramble(self.children));
         Choices::with_identity(self.seeded, identity)
     }
 
-    /// Do they follow from a seed?
+    /// Whether they follow from a seed.
     pub(crate) fn are_seeded(&self) -> bool {
         self.seeded.is_some()
     }
 
-    /// Where to start among `count`, given where a rotation would start.
+    /// The index to start at among `count`, given the rotation's start.
     pub(crate) fn start(&mut self, rotation: usize, count: usize) -> usize {
         match &mut self.seeded {
             None => rotation,
@@ -60,8 +60,8 @@ impl Choices {
         }
     }
 
-    /// The order in which to try the arms whose keys are in `scratch`: the one served longest ago
-    /// first, so that none waits for ever however the guards change from one select to the next.
+    /// Orders the arms whose keys are in `scratch`, least recently served first, so that no arm
+    /// starves however the guards change from one select to the next.
     pub(crate) fn order(&mut self, scratch: &mut Scratch) {
         let Scratch { keys, order } = scratch;
         order.clear();
@@ -77,7 +77,7 @@ impl Choices {
         }
     }
 
-    /// Space for a select's arms, to be put back afterwards.
+    /// Takes the space for a select's arms; the caller puts it back.
     pub(crate) fn take_scratch(&mut self) -> Scratch {
         std::mem::take(&mut self.scratch)
     }
@@ -93,7 +93,7 @@ impl Choices {
             .map_or(0, |&(_, turn)| turn)
     }
 
-    /// Remembers that the arm with this key was served.
+    /// Records that the arm with this key was served.
     pub(crate) fn served(&mut self, key: usize) {
         self.clock += 1;
         let clock = self.clock;
@@ -144,7 +144,7 @@ mod tests {
         let mut choices = Choices::root(None);
         let mut second_served = 0;
         for pass in 0..30 {
-            // The second arm is open in every other pass only.
+            // The second arm is open in every other pass.
             let open: &[usize] = if pass % 2 == 0 { &[1, 3] } else { &[1, 2, 3] };
             second_served += usize::from(first_of(&mut choices, open) == 2);
         }

@@ -1,4 +1,4 @@
-//! The ways a program ends. Every one flushes its output first.
+//! The ways a program ends. Each flushes its output first.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -10,7 +10,7 @@ use super::sync::lock_std as lock;
 
 /// All components have stopped.
 pub(crate) const DONE: i32 = 0;
-/// An exception nobody caught, or a deadlock.
+/// An uncaught exception, or a deadlock.
 pub(crate) const FAILED: i32 = 1;
 /// A bad option.
 pub(crate) const USAGE: i32 = 2;
@@ -18,31 +18,31 @@ pub(crate) const USAGE: i32 = 2;
 pub(crate) const UNFIT: i32 = 3;
 /// Our own bug.
 pub(crate) const BUG: i32 = 4;
-/// Nobody reads the output any more: what the signal would give.
+/// The reader of the output has closed it: the status that the signal would give.
 pub(crate) const PIPE_CLOSED: i32 = 128 + 13;
 
-/// How the process ends is the process's.
+/// Process-wide, as the end of the process is.
 static AT_EXIT: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
 static UNCAUGHT: AtomicBool = AtomicBool::new(false);
-/// Not 0: the code of an end that has begun, by a signal.
+/// Nonzero: the exit code of an end that a signal has begun.
 static ENDING: AtomicI32 = AtomicI32::new(0);
 
-/// Remembers that an exception ended a component.
+/// Records that an exception ended a component.
 pub(crate) fn note_uncaught() {
     UNCAUGHT.store(true, Ordering::Relaxed);
 }
 
-/// From now on the program ends with this code, whatever its components do.
+/// Fixes the exit code from now on, regardless of the components.
 pub(crate) fn begin(code: i32) {
     ENDING.store(code, Ordering::SeqCst);
 }
 
-/// Has a signal begun the end?
+/// Whether a signal has begun the end.
 pub(crate) fn is_ending() -> bool {
     ENDING.load(Ordering::SeqCst) != 0
 }
 
-/// The code of an end for which there is no other reason than that all components have stopped.
+/// The exit code when all components have stopped and nothing else decides it.
 pub(crate) fn code_of_end() -> i32 {
     match ENDING.load(Ordering::SeqCst) {
         0 if UNCAUGHT.load(Ordering::Relaxed) => FAILED,
@@ -51,7 +51,8 @@ pub(crate) fn code_of_end() -> i32 {
     }
 }
 
-/// Has something done right before the process ends: with its code, the last one asked for first.
+/// Registers an action for the end of the process. It gets the exit code; the last one registered
+/// runs first.
 pub(crate) fn at_exit(action: fn(i32)) {
     lock(&AT_EXIT).push(action);
 }
@@ -64,7 +65,7 @@ pub(crate) fn end(code: i32) -> ! {
 
 #[expect(clippy::disallowed_methods, reason = "the one way out of the process")]
 pub(crate) fn leave(code: i32) -> ! {
-    // Taken before it is called: what is done may end the process itself.
+    // Taken out before the calls: an action may end the process itself.
     let mut actions = std::mem::take(&mut *lock(&AT_EXIT));
     while let Some(action) = actions.pop() {
         action(code);
@@ -72,16 +73,16 @@ pub(crate) fn leave(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Ends it because the environment does not give what the program needs.
+/// Ends the process because the environment does not give what the program needs.
 #[cold]
 pub(crate) fn unfit(message: &str) -> ! {
     output::flush();
-    // Not `complain`: the output may be what is unfit.
+    // Not `complain`: the output itself may be unfit.
     let _ = descriptor::write_all(STDERR, format!("hearth: {message}\n").as_bytes());
     leave(UNFIT)
 }
 
-/// Ends it for want of memory.
+/// Ends the process for lack of memory.
 #[cold]
 pub(crate) fn out_of_memory(who: &str, size: usize) -> ! {
     let size = if size == usize::MAX {
@@ -95,14 +96,12 @@ pub(crate) fn out_of_memory(who: &str, size: usize) -> ! {
     ))
 }
 
-/// With more references to a half-channel or component than these the program ends. A count that
-/// runs over would have the thing freed under those who refer to it, and a reference can be
-/// forgotten: its count is all that it takes. As many threads as there are may add one at the same
-/// moment, so there is room above.
+/// Most references to a half-channel or component; one more ends the program. An overflowing count
+/// would free the object under its users, and forgotten references take no memory but their count.
+/// Every thread may add one at the same moment, hence the room above.
 pub(crate) const REFERENCES_MAX: u32 = u32::MAX / 2;
 
-/// Ends it because somebody has made more references to a half-channel or component than are
-/// counted.
+/// Ends the process because a half-channel or component has more references than the count allows.
 #[cold]
 pub(crate) fn too_many_references(to: &str) -> ! {
     unfit(&format!(
@@ -115,8 +114,8 @@ pub(crate) fn too_many_references(to: &str) -> ! {
 pub(crate) mod tests {
     use super::UNFIT;
 
-    /// Does something in a process of its own, the test of this name once more: it ends as unfit,
-    /// and says why.
+    /// Runs `action` in a process of its own, which runs the test of this name again: it must end
+    /// as unfit and print `why`.
     pub(crate) fn assert_unfit(test: &str, why: &str, action: impl FnOnce()) {
         const INSIDE: &str = "HEARTH_TEST_INSIDE";
         if std::env::var_os(INSIDE).is_some() {

@@ -1,4 +1,4 @@
-//! Threads for calls that wait: each job gets one at once, and threads are used again.
+//! Threads for blocking calls: each job gets one at once, and idle threads are reused.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::{exits, runtime};
 use crate::ground::sync::lock_std as lock;
 
-/// How long a thread without a job stays: conversations between nodes come in bursts.
+/// Time that an idle thread stays: conversations between nodes come in bursts.
 const LINGER: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Of the process: whatever runtime has something to do, threads do it that others may use next.
+/// Process-wide: a thread that served one runtime may serve another next.
 struct Helpers {
     jobs: VecDeque<Job>,
-    /// Threads that wait for a job, those included that are about to take one of `jobs`.
+    /// Threads that wait for a job, including those about to take one of `jobs`.
     idle: usize,
 }
 
@@ -25,7 +25,7 @@ static HELPERS: Mutex<Helpers> = Mutex::new(Helpers {
 });
 static HANDED: Condvar = Condvar::new();
 
-/// Has a helper thread do something that may take its time.
+/// Runs a job that may block on a helper thread.
 pub(crate) fn hand(job: impl FnOnce() + Send + 'static) {
     let runtime = runtime::handle();
     let job = move || {
@@ -38,7 +38,7 @@ pub(crate) fn hand(job: impl FnOnce() + Send + 'static) {
         HANDED.notify_one();
         return;
     }
-    // Counted at once: the next job needs another one.
+    // Counted at once: the next job needs a thread of its own.
     helpers.idle += 1;
     drop(helpers);
     let thread = std::thread::Builder::new().name("helper".to_owned());
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Barrier};
 
-    /// Jobs that wait for each other are under way at the same time.
+    /// Jobs that wait for each other run at the same time.
     #[test]
     fn each_job_has_a_thread() {
         for _ in 0..20 {

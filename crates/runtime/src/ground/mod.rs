@@ -1,6 +1,6 @@
-//! What every room stands on: atomics and locks, options, output, and the ways a process ends.
+//! The base of every room: atomics and locks, options, output, and the ways a process ends.
 //!
-//! This room never knows what a component is.
+//! This room never knows about components.
 
 pub(crate) mod calls;
 pub(crate) mod choices;

@@ -1,51 +1,51 @@
-//! Options, from the environment: `hearth run` sets them, and built programs heed them alike.
+//! Options from the environment: `hearth run` sets them, and built programs read the same ones.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::runtime;
 
-/// Where components go.
+/// The placement policy for components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Threads wherever the operating system puts them; components on the worker of the one that
-    /// makes them.
+    /// Threads on the cores that the operating system picks; components on their creator's worker.
     Os,
     /// Round robin over the cores, in creation order.
     Spread,
     /// All on the first core.
     Single,
-    /// Anywhere, by the seed if there is one.
+    /// Anywhere, by the seed if given.
     Random,
-    /// On the worker of the one that makes them, until an idle worker gets them from a busy one.
+    /// On the creator's worker, until an idle worker steals them from a busy one.
     Steal,
-    /// Near whom they talk with, as a plan says and as their messages show.
+    /// Near their partners, as a plan says and as their messages show.
     Talk,
-    /// Where a plan says, and the others on the worker of the one that makes them.
+    /// On the core that a plan names; the others on their creator's worker.
     Plan,
 }
 
-/// What carries components.
+/// The carrier of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrying {
-    /// A worker a core.
+    /// One worker a core.
     Workers,
-    /// A kernel thread each.
+    /// One kernel thread a component.
     Threads,
 }
 
-/// Where the data of components lies.
+/// The place of the components' data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heaps {
-    /// In a heap of each component's own.
+    /// In a heap of the component's own.
     Private,
     /// In one heap for all, under a lock: for comparison.
     Shared,
-    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it.
+    /// Wherever the system's allocator puts it: for comparison, and for tools that watch that
+    /// allocator.
     System,
 }
 
-/// The place where servers run, which are components that others send to from several workers.
+/// The place where servers run: components that others send to from several workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(
@@ -56,11 +56,11 @@ pub enum Servers {
     /// On their own worker. Requests come to them as messages.
     #[default]
     Asynchronous,
-    /// On the worker of the caller, as under a lock: a server that waits continues at once on its
+    /// On the worker of the caller, as under a lock: a waiting server continues at once on its
     /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A
-    /// server that has a CPU of its own stays there. This has no effect on threads.
+    /// server with a CPU of its own stays there. Threads ignore this.
     Synchronous,
-    /// In the better of the two ways for each server: the runtime tries both now and then while the
+    /// The better of the two ways for each server: the runtime tries both now and then while the
     /// server runs, and keeps the one with more calls.
     Auto,
 }
@@ -71,56 +71,55 @@ pub(crate) struct Simulation {
     pub(crate) seed: u64,
     /// The file of the schedule to follow instead of the seed's.
     pub(crate) schedule: Option<String>,
-    /// Where to write what happened.
+    /// The file for the record of the run.
     pub(crate) record: Option<String>,
-    /// After how many steps to end.
+    /// Steps after which the run ends.
     pub(crate) steps: Option<u64>,
 }
 
-/// What the user asked for.
+/// The user's options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// After how many passes each component stops.
+    /// Passes after which each component stops.
     pub(crate) passes: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) policy: Policy,
-    /// Where components begin, with [`Policy::Talk`] and [`Policy::Plan`].
+    /// The initial placement, with [`Policy::Talk`] and [`Policy::Plan`].
     pub(crate) plan: Option<Plan>,
     /// The machine's profile as JSON, for [`Policy::Talk`].
     pub(crate) machine: Option<String>,
     /// The file with the profile, unless `machine` is given.
     pub(crate) machine_file: Option<String>,
-    /// The file with the model as it was fitted to the profile of `machine_file`.
+    /// The file with the model fitted to the profile of `machine_file`.
     pub(crate) tuning_file: Option<String>,
-    /// The file to which each decision about a placement is written.
+    /// The log of placement decisions.
     pub(crate) place_log: Option<String>,
     pub(crate) carrying: Carrying,
     pub(crate) servers: Servers,
     pub(crate) heaps: Heaps,
-    /// So many bytes of its heap come along at most when a component moves to a core of another
-    /// node.
+    /// Most bytes of its heap that migrate with a component that moves to a core of another node.
     pub(crate) heaps_move: usize,
-    /// The file to which every allocation is written.
+    /// The log of allocations.
     pub(crate) heap_log: Option<String>,
-    /// How many workers; as many as there are cores if not given.
+    /// Workers; one a core if not given.
     pub(crate) workers: Option<usize>,
-    /// For how long a component may compute before others are served beside it, about.
+    /// Time a component may compute, approximately, before others are served beside it.
     pub(crate) slice: Duration,
-    /// For how long a worker without work looks for some before it sleeps: what waking it costs.
+    /// Time a worker without work keeps looking before it sleeps: the cost of a wake-up.
     pub(crate) patience: Duration,
     pub(crate) simulation: Option<Simulation>,
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
     pub(crate) arguments: Vec<Vec<u8>>,
-    /// The program is one in Rust: it has no main sequence, and the runtime neither prints nor ends
-    /// it.
+    /// The program is written in Rust: it has no main sequence, and the runtime neither prints for
+    /// it nor ends it.
     pub(crate) is_embedded: bool,
 }
 
-/// More than any machine has cores; each costs a thread.
+/// More than the cores of any machine; each worker costs a thread.
 pub(crate) const WORKERS_MAX: usize = 4096;
 
-/// A hundred times what waking takes anywhere we know of: more is a mistake, or a core kept busy.
+/// A hundred times the wake-up cost of any machine we know: more is a mistake, or a core kept busy.
 const PATIENCE_MAX_US: u64 = 10_000;
 
 pub(crate) const DEFAULTS: Options = Options {
@@ -135,14 +134,14 @@ pub(crate) const DEFAULTS: Options = Options {
     carrying: Carrying::Workers,
     servers: Servers::Asynchronous,
     heaps: Heaps::Private,
-    // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the
-    // program.
+    // Copying a page pays if the component keeps using it, which only the author of the program
+    // knows.
     heaps_move: 0,
     heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),
-    // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a processor
-    // that has gone to sleep takes longer.
+    // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a sleeping
+    // processor takes longer.
     patience: Duration::from_micros(50),
     simulation: None,
     compat_original: false,
@@ -157,7 +156,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Does anybody want to know who talks with whom?
+    /// Whether anything needs samples of the traffic.
     pub(crate) fn watches_traffic(&self) -> bool {
         self.policy == Policy::Talk && self.simulation.is_none()
     }
@@ -168,13 +167,13 @@ pub(crate) fn get() -> &'static Options {
     runtime::current().options.get_or_init(|| DEFAULTS)
 }
 
-/// Sets them, before anything runs.
+/// Sets the options, before anything runs.
 pub(crate) fn set(options: Options) {
     // Set once by `hearth_main`, before the first component is made.
     let _ = runtime::current().options.set(options);
 }
 
-/// Reads the environment's variables, as [`read`] does. An empty one is as good as none.
+/// Reads the environment's variables, as [`read`] does. An empty one counts as unset.
 pub(crate) fn from_environment() -> Result<Options, String> {
     read(|name| {
         let value = std::env::var_os(name)?;
@@ -182,7 +181,7 @@ pub(crate) fn from_environment() -> Result<Options, String> {
     })
 }
 
-/// Reads them. A bad value gives one line that says what would be good.
+/// Reads the variables. The error for a bad value is one line that lists the good ones.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options, String> {
     let mut options = DEFAULTS;
     if let Some(text) = variable("HEARTH_PASSES") {
@@ -339,15 +338,15 @@ fn bad(name: &str, text: &str, good: &str) -> String {
     format!("{name}={text:?} is not understood; it takes {good}")
 }
 
-/// Where components are to be made: a line for each of `type`, `number` and `core`, with tabs
-/// between them. `hearth run` writes it.
+/// The cores for components: lines of `type`, `number` and `core`, separated by tabs. `hearth run`
+/// writes the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     cores: HashMap<String, HashMap<u32, usize>>,
 }
 
 impl Plan {
-    /// Reads one. The error says which line is not understood.
+    /// Parses a plan. The error names the bad line.
     pub(crate) fn read(text: &str) -> Result<Plan, String> {
         let mut plan = Plan::default();
         for (index, line) in text.lines().enumerate() {
@@ -371,14 +370,14 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Puts a component, by its type's name and its number among those of that type, from 1, on a
-    /// core.
+    /// Puts a component, given by its type's name and its number among those of that type (from 1),
+    /// on a core.
     pub(crate) fn put(&mut self, name: &str, number: u32, core: usize) {
         let of_type = self.cores.entry(name.to_owned()).or_default();
         of_type.insert(number, core);
     }
 
-    /// All components with their cores, in the order of their names.
+    /// All components with their cores, ordered by name.
     #[cfg(not(loom))]
     pub(crate) fn entries(&self) -> Vec<(String, u32)> {
         let mut entries: Vec<_> = self
@@ -394,7 +393,7 @@ impl Plan {
         entries
     }
 
-    /// The core for the component of this type with this number, from 1.
+    /// The core for the component of this type and number (from 1).
     pub(crate) fn core_of(&self, name: &str, number: u32) -> Option<usize> {
         self.cores.get(name)?.get(&number).copied()
     }

@@ -1,7 +1,7 @@
-//! What the program prints: buffered, and each print call whole.
+//! The program's output: buffered, and each print call written whole.
 //!
-//! The buffer is written when it is full, before input is read, when the program goes idle, at
-//! every exit, and after each print when standard output is a terminal.
+//! The buffer is flushed when it is full, before input is read, when the program goes idle, at
+//! every exit, and after each print to a terminal.
 
 use std::io;
 use std::sync::Mutex;
@@ -12,22 +12,22 @@ use hearth_sys::descriptor::{self, STDERR, STDOUT};
 use crate::ground::exits;
 use crate::ground::sync::lock_std as lock;
 
-/// Written in one call from here on.
+/// Bytes from which the buffer is written in one call.
 const FULL: usize = 64 << 10;
 
 struct Buffer {
     bytes: Vec<u8>,
-    /// Standard output refused: the program is ending, and nothing more is written.
+    /// Standard output has failed: the program is ending, and nothing more is written.
     broken: bool,
 }
 
-/// There is one standard output.
+/// Process-wide, as standard output is.
 static BUFFER: Mutex<Buffer> = Mutex::new(Buffer {
     bytes: Vec::new(),
     broken: false,
 });
 
-/// Prints, all of it together.
+/// Prints the text in one piece.
 pub fn print(text: &[u8]) {
     let mut buffer = lock(&BUFFER);
     buffer.bytes.extend_from_slice(text);
@@ -44,13 +44,13 @@ fn is_terminal() -> bool {
     *IS_TERMINAL.get_or_init(|| descriptor::is_terminal(STDOUT))
 }
 
-/// Writes what is buffered.
+/// Writes the buffer.
 pub fn flush() {
     let result = write(&mut lock(&BUFFER));
     heed(result);
 }
 
-/// Under the lock, so that prints keep their order.
+/// Writes under the lock, so that prints keep their order.
 fn write(buffer: &mut Buffer) -> io::Result<()> {
     if buffer.broken {
         buffer.bytes.clear();
@@ -62,7 +62,7 @@ fn write(buffer: &mut Buffer) -> io::Result<()> {
     result
 }
 
-/// A reader that has gone ends the program quietly, as the signal would; anything else is told.
+/// Ends the program quietly when the reader has gone, as the signal would; reports any other error.
 fn heed(result: io::Result<()>) {
     match result {
         Ok(()) => {}
@@ -74,10 +74,10 @@ fn heed(result: io::Result<()>) {
     }
 }
 
-/// A line on standard error, after what was printed before it.
+/// Prints a line on standard error, after everything printed before it.
 pub fn complain(text: &str) {
     flush();
     let line = format!("hearth: {text}\n");
-    // Nobody is left to tell if this fails.
+    // A failure here cannot be reported anywhere.
     let _ = descriptor::write_all(STDERR, line.as_bytes());
 }

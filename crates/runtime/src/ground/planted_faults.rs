@@ -1,6 +1,6 @@
-//! Faults that the model checker's tests plant, to prove that it would find them.
+//! Faults planted by the model checker's tests, to prove that the checker finds them.
 
-/// Switches, for the thread that runs a model.
+/// Switches for the thread that runs a model.
 #[cfg_attr(not(test), expect(dead_code, reason = "planted by tests"))]
 pub(crate) mod faults {
     use std::cell::Cell;
@@ -14,7 +14,7 @@ pub(crate) mod faults {
         static COMES_TOO_SOON: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Takes all faults away.
+    /// Removes all faults.
     pub(crate) fn heal() {
         IGNORES_STOP.set(false);
         REGISTERS_BLINDLY.set(false);
@@ -24,7 +24,7 @@ pub(crate) mod faults {
         COMES_TOO_SOON.set(false);
     }
 
-    /// Plants: an offer is opened without a look for a stop request afterwards.
+    /// Plants: an offer opens without checking for a stop request afterwards.
     pub(crate) fn plant_ignored_stop() {
         IGNORES_STOP.set(true);
     }
@@ -33,7 +33,7 @@ pub(crate) mod faults {
         IGNORES_STOP.get()
     }
 
-    /// Plants: a select registers at a half-channel without looking for a sender there.
+    /// Plants: a select registers at a half-channel without checking for a sender there.
     pub(crate) fn plant_blind_registration() {
         REGISTERS_BLINDLY.set(true);
     }
@@ -42,7 +42,7 @@ pub(crate) mod faults {
         REGISTERS_BLINDLY.get()
     }
 
-    /// Plants: a worker sleeps without a last look at its ends of links.
+    /// Plants: a worker sleeps without a last check of its ends of links.
     pub(crate) fn plant_blind_sleep() {
         SLEEPS_BLINDLY.set(true);
     }
@@ -51,7 +51,8 @@ pub(crate) mod faults {
         SLEEPS_BLINDLY.get()
     }
 
-    /// Plants: who gives or takes at a link does not look whether it is to tell.
+    /// Plants: the component that gives or takes at a link skips the check whether to notify the
+    /// other.
     pub(crate) fn plant_told_nobody() {
         TELLS_NOBODY.set(true);
     }
@@ -60,12 +61,12 @@ pub(crate) mod faults {
         TELLS_NOBODY.get()
     }
 
-    /// Plants: a link ends without delivering what was given.
+    /// Plants: a link ends without delivering the value given to it.
     pub(crate) fn plant_forgotten_value() {
         FORGETS_GIVEN.set(true);
     }
 
-    /// Plants: a server is taken along while the thread that ran it has not left it.
+    /// Plants: a server migrates before the thread that ran it has left it.
     pub(crate) fn plant_coming_too_soon() {
         COMES_TOO_SOON.set(true);
     }

@@ -1,17 +1,16 @@
-//! A runtime: a value that everything of one belongs to.
+//! One runtime, and the parts of it that the rooms keep.
 //!
-//! Several may be in one process. Each room keeps its part of a runtime in a [`Part`], which is
-//! declared once, like a static, and is there once in each runtime. Code reaches the runtime that
-//! it belongs to by [`current`]: each of a runtime's own threads belongs to it from its first
-//! instruction, and a thread from outside while it is inside ([`enter`]), which it gets to by what
-//! it has in its hands: a handle, or a component (component → home → worker → runtime).
+//! A process may hold several. Each room keeps its share of a runtime in a [`Part`], declared once
+//! like a static and present once in each runtime. Code finds its runtime with [`current`]: a
+//! runtime's own threads belong to it from their first instruction, and a thread from outside
+//! belongs to it while inside ([`enter`]). Such a thread finds the runtime through a handle or a
+//! component (component → home → worker → runtime).
 //!
-//! A thread that belongs to none belongs to the *process's own*: that of a compiled program, whose
-//! devices, signals and other nodes are the process's as well.
+//! A thread that belongs to no other runtime belongs to the *process's own*, the runtime of a
+//! compiled program, whose devices, signals and remote nodes are process-wide as well.
 //!
-//! A runtime ends in two steps. [`Runtime::end_threads`] has its threads end and waits for them.
-//! Its memory is freed when nobody has a handle any more: wakers and half-channels may outlive its
-//! threads.
+//! A runtime ends in two steps. [`Runtime::end_threads`] ends its threads and waits for them. The
+//! last handle frees its memory: wakers and half-channels may outlive its threads.
 
 use std::cell::Cell;
 use std::io;
@@ -25,30 +24,30 @@ use std::time::{Duration, Instant};
 use super::options::Options;
 use super::sync::lock_std as lock;
 
-/// How many parts there may be. There are as many as `Part::new` stands in the code.
+/// Most parts. The code has one for each `Part::new`.
 const PARTS_MAX: usize = 64;
 
-/// What there is once in each runtime.
+/// One runtime.
 pub(crate) struct Runtime {
     pub(super) options: OnceLock<Options>,
     parts: [OnceLock<Erased>; PARTS_MAX],
-    /// Whatever is made is stopped.
+    /// New components are stopped at once.
     is_stopping: AtomicBool,
     is_over: AtomicBool,
-    /// How many threads it has.
+    /// Number of its threads.
     threads: Mutex<usize>,
-    /// One has ended, or the runtime is over.
+    /// Signalled when a thread has ended or the runtime is over.
     changed: Condvar,
 }
 
 #[cfg(loom)]
 loom::lazy_static! {
-    /// Is the run of a model over? Several models run at the same time, in one process.
+    /// Whether the run of a model is over. Several models run at the same time in one process.
     static ref OVER: AtomicBool = AtomicBool::new(false);
 }
 
 impl Runtime {
-    /// One with these options; the process's own gets them later.
+    /// Makes a runtime with these options; the process's own gets them later.
     pub(crate) fn new(options: Option<Options>) -> Arc<Runtime> {
         Arc::new(Runtime {
             options: options.map_or_else(OnceLock::new, OnceLock::from),
@@ -60,18 +59,18 @@ impl Runtime {
         })
     }
 
-    /// Components that start from here on are stopped at once.
+    /// Stops every component that starts from here on at once.
     pub(crate) fn begin_end(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Is a component that starts to be stopped at once?
+    /// Whether components that start are stopped at once.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::SeqCst)
     }
 
-    /// Are its threads to end? Whoever is about to sleep looks after it has said so and passed a
-    /// fence, as `end_threads` passes one before it wakes sleepers.
+    /// Whether its threads must end. A thread about to sleep checks this after it has announced its
+    /// sleep and passed a fence; `end_threads` passes the matching fence before it wakes sleepers.
     pub(crate) fn is_over(&self) -> bool {
         #[cfg(loom)]
         return OVER.load(Ordering::Relaxed);
@@ -79,8 +78,8 @@ impl Runtime {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Has all threads end, which `wake` wakes, and waits until they have. None of its components
-    /// runs.
+    /// Ends all threads, which `wake` wakes, and waits until they have ended. None of its
+    /// components may be running.
     pub(crate) fn end_threads(&self, wake: impl FnOnce()) {
         self.is_over.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -95,13 +94,13 @@ impl Runtime {
         }
     }
 
-    /// A model's run is over.
+    /// Ends a model's run.
     #[cfg(loom)]
     pub(crate) fn say_over() {
         OVER.store(true, Ordering::Relaxed);
     }
 
-    /// Sleeps for a while. False if the runtime is over: sooner then.
+    /// Sleeps for `duration`. Returns false, early, if the runtime is over.
     pub(crate) fn pause(&self, duration: Duration) -> bool {
         let end = Instant::now() + duration;
         let mut threads = lock(&self.threads);
@@ -135,7 +134,7 @@ unsafe impl Sync for Erased {}
 impl Erased {
     fn new<T: Send + Sync>(value: T) -> Erased {
         unsafe fn drop_box<T>(value: *mut ()) {
-            // SAFETY: from the box below.
+            // SAFETY: the pointer comes from the box below.
             drop(unsafe { Box::from_raw(value.cast::<T>()) });
         }
         Erased {
@@ -147,15 +146,15 @@ impl Erased {
 
 impl Drop for Erased {
     fn drop(&mut self) {
-        // SAFETY: made for this value, and called once.
+        // SAFETY: `drop` was made for this value, and is called once.
         unsafe { (self.drop)(self.value) };
     }
 }
 
-/// Something of a room that is there once in each runtime, made when it is first used. It is as its
-/// value in the [`current`] one.
+/// A room's share of a runtime, made on first use. Dereferences to the value in the [`current`]
+/// runtime.
 pub(crate) struct Part<T: 'static> {
-    /// 1 + its place; 0 until it is first used.
+    /// 1 + its place; 0 until first used.
     place: AtomicUsize,
     make: fn() -> T,
 }
@@ -168,14 +167,14 @@ impl<T: Send + Sync> Part<T> {
         }
     }
 
-    /// The value in a runtime.
+    /// The value in `runtime`.
     pub(crate) fn of<'a>(&self, runtime: &'a Runtime) -> &'a T {
         let place = match self.place.load(Ordering::Relaxed) {
             0 => self.get_place(),
             place => place,
         };
         let part = runtime.parts[place - 1].get_or_init(|| Erased::new((self.make)()));
-        // SAFETY: the place is this part's, so what is there is of its type.
+        // SAFETY: the place is this part's, so the value there has its type.
         unsafe { &*part.value.cast::<T>() }
     }
 
@@ -203,42 +202,41 @@ impl<T: Send + Sync> Deref for Part<T> {
 // ---- which one ----------------------------------------------------------------------------------
 
 thread_local! {
-    /// The runtime that the calling thread belongs to; null: the process's own.
+    /// The runtime of the calling thread; null: the process's own.
     static CURRENT: Cell<*const Runtime> = const { Cell::new(ptr::null()) };
 }
 
-/// The runtime that the calling thread belongs to.
+/// The runtime of the calling thread.
 ///
-/// The reference lives as long as the thread belongs to it, which is longer than any caller in this
-/// crate keeps it: whoever lets a thread in has a handle.
+/// The reference is valid while the thread belongs to the runtime, which is longer than any caller
+/// in this crate keeps it: the code that lets a thread in holds a handle.
 #[inline]
 pub(crate) fn current() -> &'static Runtime {
-    // SAFETY: set while whoever set it has a handle.
+    // SAFETY: set only while the setter holds a handle.
     unsafe { CURRENT.get().as_ref() }.unwrap_or_else(|| process())
 }
 
-/// A handle on it.
+/// A handle on the current runtime.
 pub(crate) fn handle() -> Arc<Runtime> {
     let current = ptr::from_ref(current());
-    // SAFETY: all runtimes are in an `Arc`, and this one has a handle.
+    // SAFETY: every runtime is in an `Arc`, and this one has a handle.
     unsafe {
         Arc::increment_strong_count(current);
         Arc::from_raw(current)
     }
 }
 
-/// The process's own.
+/// The process's own runtime.
 #[cold]
 fn process() -> &'static Runtime {
     static PROCESS: OnceLock<Arc<Runtime>> = OnceLock::new();
     PROCESS.get_or_init(|| Runtime::new(None))
 }
 
-/// While this is kept, the thread belongs to a runtime.
+/// Keeps the thread in a runtime until dropped.
 pub(crate) struct Inside(*const Runtime);
 
-/// The calling thread belongs to a runtime from here on, of which the caller has a handle for as
-/// long.
+/// Enters a runtime with the calling thread. The caller holds a handle on it meanwhile.
 pub(crate) fn enter(runtime: &Runtime) -> Inside {
     Inside(CURRENT.replace(runtime))
 }
@@ -251,13 +249,13 @@ impl Drop for Inside {
 
 // ---- threads ------------------------------------------------------------------------------------
 
-/// Starts a thread of the current runtime, with a stack of so many bytes.
+/// Starts a thread of the current runtime with a stack of `stack_bytes`.
 pub(crate) fn spawn(
     name: &str,
     stack_bytes: usize,
     life: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
-    /// Counted, until the thread's last instruction of ours.
+    /// Keeps the thread counted until its last instruction of ours.
     struct Counted(Arc<Runtime>);
 
     impl Drop for Counted {

@@ -1,11 +1,11 @@
-//! The environment variables that set devices up.
+//! The environment variables that configure devices.
 
 use crate::ground::{exits, output};
 
-/// What every device's variable begins with.
+/// Common prefix of the devices' variables.
 const PREFIX: &str = "HEARTH_DEVICE_";
 
-/// The devices there are.
+/// The known devices.
 const DEVICES: [&str; 16] = [
     "PHOTO",
     "SOLAR",
@@ -25,7 +25,7 @@ const DEVICES: [&str; 16] = [
     "SERIAL",
 ];
 
-/// Refuses variables for devices that do not exist: a misspelt one would do nothing, quietly.
+/// Refuses variables for unknown devices: a misspelt one would otherwise be ignored silently.
 pub(crate) fn check_names() -> Result<(), String> {
     for (variable, _) in std::env::vars_os() {
         let variable = variable.to_string_lossy();
@@ -43,8 +43,8 @@ pub(crate) fn check_names() -> Result<(), String> {
     Ok(())
 }
 
-/// What a variable says, or `default` where it is not set or empty. Text that `parse` refuses ends
-/// the program: the refusal says what is allowed.
+/// The parsed value of a variable, or `default` where it is unset or empty. Ends the program if
+/// `parse` refuses the text; the refusal says what is allowed.
 pub(crate) fn read<T>(
     variable: &str,
     default: impl FnOnce() -> T,
@@ -62,13 +62,13 @@ pub(crate) fn read<T>(
     parse(text).unwrap_or_else(|reason| refuse(variable, text, &reason))
 }
 
-/// Ends the program: a device's setting is of no use.
+/// Ends the program because of an invalid device setting.
 pub(crate) fn refuse(variable: &str, value: &str, reason: &str) -> ! {
     output::complain(&format!("{variable}={value}: {reason}"));
     exits::end(exits::USAGE)
 }
 
-/// `prefix:rest` gives the rest.
+/// The rest of `prefix:rest`.
 pub(crate) fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     text.strip_prefix(prefix)?.strip_prefix(':')
 }

@@ -1,11 +1,11 @@
 //! Atomics, locks and cells: the standard library's, or the model checker's under `--cfg loom`.
 //!
-//! The channel protocol takes everything it shares between threads from here, so that one source
-//! is both run and checked.
+//! The channel protocol takes everything shared between threads from here, so that one source both
+//! runs and is checked.
 
-/// Half of a barrier whose other half is the kernel's ([`hearth_sys::membarrier`]): order for the
-/// compiler only. The model checker and Miri know no such barriers; there both halves are fences,
-/// which is what the kernel makes of them for the threads that matter.
+/// The light half of an asymmetric barrier: a compiler fence. The heavy half is the kernel's
+/// ([`hearth_sys::membarrier`]). The model checker and Miri lack such barriers; there both halves
+/// are fences, which is the effect the kernel gives them on the threads that matter.
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::fence as compiler_fence;
 #[cfg(loom)]
@@ -34,7 +34,7 @@ pub(crate) use std::sync::atomic::Ordering;
 #[cfg(not(loom))]
 pub(crate) use hearth_sys::{futex, membarrier};
 
-/// What the system gives threads to sleep at, as the model checker has it.
+/// The system's means of sleeping, as the model checker has them.
 #[cfg(loom)]
 pub(crate) mod futex {
     use super::{AtomicU32, yield_now};
@@ -46,7 +46,7 @@ pub(crate) mod futex {
     pub(crate) fn wake_one(_: usize) {}
 }
 
-/// Barriers that all threads pass.
+/// Barriers on all threads.
 #[cfg(loom)]
 pub(crate) mod membarrier {
     use super::{Ordering, fence};
@@ -55,14 +55,14 @@ pub(crate) mod membarrier {
         true
     }
 
-    /// The fence that the others do not have is in `compiler_fence`.
+    /// The other threads' fence is in `compiler_fence`.
     pub(crate) fn everywhere() {
         fence(Ordering::SeqCst);
     }
 }
 
-/// A word at which one thread sleeps. To the model checker a sleeper is blocked until it is woken,
-/// and may wake for no reason, as at a futex.
+/// A word at which one thread sleeps. In the model a sleeper is blocked until woken, and may wake
+/// spuriously, as in a futex wait.
 pub(crate) struct Word {
     value: AtomicU32,
     #[cfg(loom)]
@@ -78,9 +78,9 @@ impl Word {
         }
     }
 
-    /// Sleeps while the word is this.
+    /// Sleeps while the word has this value.
     pub(crate) fn sleep(&self, while_: u32) {
-        // Acquire: what the waker did is visible.
+        // Acquire: makes the waker's writes visible.
         while self.value.load(Ordering::Acquire) == while_ {
             #[cfg(not(loom))]
             futex::wait(&self.value, while_);
@@ -89,12 +89,13 @@ impl Word {
         }
     }
 
-    /// Stores another value and wakes who sleeps.
+    /// Stores another value and wakes the sleeper.
     ///
     /// # Safety
-    /// The word is there until it is stored. Models keep theirs until every thread has ended.
+    /// The word is alive until the store. Models keep theirs until every thread has ended.
     pub(crate) unsafe fn wake(word: *const Word, value: u32) {
-        // SAFETY: as the caller promises. The address of the word is of use when it may be gone.
+        // SAFETY: as the caller promises. A futex wake needs only the address of a word that may be
+        // gone.
         unsafe {
             let address = (&raw const (*word).value).addr();
             (*word).value.store(value, Ordering::Release);
@@ -108,7 +109,7 @@ impl Word {
         }
     }
 
-    /// Wakes who sleeps; the word has another value already.
+    /// Wakes the sleeper; the word already has another value.
     pub(crate) fn ring(&self) {
         #[cfg(not(loom))]
         futex::wake_one(std::ptr::from_ref(&self.value).addr());
@@ -127,8 +128,7 @@ impl std::ops::Deref for Word {
 
 use super::exits;
 
-/// Locks, whatever happened to earlier holders: the runtime aborts on a panic, so a poisoned lock
-/// is never seen.
+/// Locks a mutex, ignoring poison: the runtime aborts on a panic, so a poisoned lock is never seen.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
         Ok(guard) => guard,
@@ -136,7 +136,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// A cell whose users agree by protocol on who may touch it. The model checker watches them.
+/// A cell with access by protocol, which the model checker verifies.
 pub(crate) struct Guarded<T> {
     #[cfg(loom)]
     cell: loom::cell::UnsafeCell<T>,
@@ -144,10 +144,10 @@ pub(crate) struct Guarded<T> {
     cell: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that nobody
-// writes meanwhile: several may look at once, and one after another may change it. So what is
-// inside must bear both. Whoever puts in what does not, raw pointers say, answers for it in a type
-// of its own.
+// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that no
+// other thread writes meanwhile: several may read at once, and writers take turns. So the contents
+// must be `Send` and `Sync`. A type with contents that are not, such as raw pointers, must justify
+// that itself.
 unsafe impl<T: Send + Sync> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -161,7 +161,7 @@ impl<T> Guarded<T> {
     }
 
     /// # Safety
-    /// Nobody writes the cell meanwhile.
+    /// No other thread writes the cell meanwhile.
     pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         #[cfg(loom)]
         // SAFETY: as the caller promises.
@@ -172,7 +172,7 @@ impl<T> Guarded<T> {
     }
 
     /// # Safety
-    /// Nobody else touches the cell meanwhile, `change` itself included.
+    /// Nothing else touches the cell meanwhile, not even `change` itself.
     pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(loom)]
         // SAFETY: as the caller promises.
@@ -183,8 +183,7 @@ impl<T> Guarded<T> {
     }
 }
 
-/// A plain cell of something shared, whose users agree by protocol on who may touch it. The model
-/// checker watches them.
+/// A shared plain cell with access by protocol, which the model checker verifies.
 #[cfg(not(loom))]
 pub(crate) type Watched<T> = std::cell::Cell<T>;
 
@@ -198,7 +197,7 @@ impl<T: Copy> Watched<T> {
     }
 
     pub(crate) fn get(&self) -> T {
-        // SAFETY: the model fails where somebody else writes meanwhile.
+        // SAFETY: the model fails if another thread writes meanwhile.
         self.0.with(|value| unsafe { *value })
     }
 
@@ -207,17 +206,17 @@ impl<T: Copy> Watched<T> {
     }
 
     pub(crate) fn replace(&self, value: T) -> T {
-        // SAFETY: the model fails where somebody else looks or writes meanwhile.
+        // SAFETY: the model fails if another thread reads or writes meanwhile.
         self.0
             .with_mut(|place| unsafe { std::mem::replace(&mut *place, value) })
     }
 }
 
-/// A box; without memory for it, the process ends.
+/// Allocates a box; ends the process if memory runs out.
 pub(crate) fn boxed<T>(value: T) -> Box<T> {
     let layout = std::alloc::Layout::new::<T>();
     debug_assert!(layout.size() > 0);
-    // SAFETY: the layout is not empty; a block of it that holds a value makes a box.
+    // SAFETY: the layout is not empty, and a block of it that holds a value makes a box.
     unsafe {
         let block = std::alloc::alloc(layout).cast::<T>();
         if block.is_null() {
@@ -228,8 +227,8 @@ pub(crate) fn boxed<T>(value: T) -> Box<T> {
     }
 }
 
-/// What few components and half-channels ever need: made when it is first changed, and until then
-/// as if it were the default.
+/// A field that few components and half-channels need: allocated on first change, and reading as
+/// the default until then.
 pub(crate) struct Lazily<T>(Guarded<Option<Box<T>>>);
 
 impl<T: Default> Lazily<T> {
@@ -238,7 +237,7 @@ impl<T: Default> Lazily<T> {
     }
 
     /// # Safety
-    /// Nobody writes it meanwhile.
+    /// No other thread writes it meanwhile.
     pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         // SAFETY: as the caller promises.
         unsafe {
@@ -250,7 +249,7 @@ impl<T: Default> Lazily<T> {
     }
 
     /// # Safety
-    /// Nobody else touches it meanwhile, `change` itself included.
+    /// Nothing else touches it meanwhile, not even `change` itself.
     pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: as the caller promises.
         unsafe {
@@ -259,17 +258,17 @@ impl<T: Default> Lazily<T> {
         }
     }
 
-    /// Is there anything but the default?
+    /// Whether the field has been allocated.
     ///
     /// # Safety
-    /// Nobody writes it meanwhile.
+    /// No other thread writes it meanwhile.
     pub(crate) unsafe fn is_made(&self) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.0.with(Option::is_some) }
     }
 }
 
-/// The same for the standard library's lock, in the parts that the model checker does not see.
+/// Locks the standard library's mutex, in the parts that the model checker does not see.
 pub(crate) fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,20 +1,20 @@
-//! Faults planted in the runtime, to prove that a simulation finds such.
+//! Faults planted in the runtime, to prove that a simulation finds their kind.
 //!
-//! They are there in builds with debug assertions only, and do nothing until HEARTH_CANARY names
-//! one.
+//! Only builds with debug assertions contain them, and HEARTH_CANARY selects one.
 
 /// A planted fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Canary {
-    /// A message over a link to a component whose worker sleeps wakes nobody.
+    /// A message over a link to a component on a sleeping worker wakes nobody.
     LostWakeUp,
-    /// What is taken over a link from a component whose worker sleeps is left there once more.
+    /// A value taken over a link from a component on a sleeping worker stays there and is delivered
+    /// twice.
     DoubleDelivery,
-    /// A receiver with several peers serves whoever came last.
+    /// A receiver with several peers always serves the latest.
     Starvation,
 }
 
-/// Is this fault planted?
+/// Whether this fault is planted.
 #[cfg(all(debug_assertions, not(loom)))]
 #[inline]
 pub(crate) fn sings(canary: Canary) -> bool {
@@ -33,7 +33,7 @@ fn named() -> Option<Canary> {
     }
 }
 
-/// None is planted in a release.
+/// Releases have no faults.
 #[cfg(any(not(debug_assertions), loom))]
 #[inline]
 pub(crate) fn sings(_: Canary) -> bool {

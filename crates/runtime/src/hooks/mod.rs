@@ -1,8 +1,8 @@
 //! Calls from the exchange to the rooms above it.
 //!
 //! Those rooms depend on the exchange, so it cannot name them. The rim fills in this table when it
-//! assembles the runtime, before the first component is made. Where nobody has, as in tests of
-//! single parts, the table does nothing.
+//! assembles the runtime, before the first component is made. Until then, as in tests of single
+//! parts, the table does nothing.
 
 mod canaries;
 pub(crate) mod simulation;
@@ -16,57 +16,57 @@ use crate::seats::seat::{Identity, Seat};
 
 pub(crate) use canaries::{Canary, sings};
 
-/// A core for a new component.
+/// The core chosen for a new component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) core: usize,
     pub(crate) by: By,
 }
 
-/// What chose it.
+/// The origin of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// The program, by number.
     Name,
-    /// A policy, or a plan that is followed.
+    /// A policy, or a plan that is binding.
     Policy,
-    /// A plan that may be left.
+    /// A plan that the runtime may depart from.
     Plan,
 }
 
-/// Something to do once the caller has let go of its locks.
+/// An action to take after the caller has released its locks.
 pub(crate) type After = Option<Box<dyn FnOnce()>>;
 
 /// The table. Each entry says who calls it, and when.
 pub(crate) struct Hooks {
-    /// Chooses a new component's core, if any: by the number that its maker asked for (-1: none),
-    /// its type and its name.
+    /// Chooses a new component's core, if any, from the number that its creator asked for (-1:
+    /// none), its type and its name.
     pub(crate) choose: fn(i32, *const ComponentType, &Identity) -> Option<Choice>,
-    /// The first thread that carries components is about to start. The calling thread is not
+    /// Called before the first thread that carries components starts. The calling thread is not
     /// pinned.
     pub(crate) starts: fn(),
-    /// A carrier has published samples of the traffic.
+    /// Called after a carrier has published samples of the traffic.
     pub(crate) has_samples: fn(),
-    /// The component of this number has moved to another worker or core.
+    /// Called after the component of this number has moved to another worker or core.
     pub(crate) moved: fn(u64),
-    /// The component of this number has ended.
+    /// Called after the component of this number has ended.
     pub(crate) ended: fn(u64),
-    /// An exception nobody caught has ended a component, which its carrier still has.
+    /// Called after an uncaught exception has ended a component; its carrier still owns it.
     pub(crate) failed: fn(&Seat),
-    /// The last component that keeps the program alive has ended.
+    /// Called after the last component that keeps the program alive has ended.
     pub(crate) all_stopped: fn(),
-    /// Nothing runs. The argument tells whether that is so still; it no longer matters to who does
-    /// not return.
+    /// Called when nothing runs. The argument tells whether that still holds; an implementation
+    /// that does not return may ignore it.
     pub(crate) at_rest: fn(&dyn Fn() -> bool) -> After,
-    /// A server is called in another way from now on, for this reason.
+    /// Called when a server's calling mode changes, with the reason.
     pub(crate) serves: fn(&Seat, Servers, String),
-    /// Outside there is something to wait for.
+    /// Called when there is something outside to wait for.
     pub(crate) see_to_outside: fn(),
-    /// Timers are due.
+    /// Called when timers are due.
     pub(crate) fire_due: fn(),
 }
 
-/// Does nothing.
+/// A table of hooks that do nothing.
 pub(crate) const NOTHING: Hooks = Hooks {
     choose: |_, _, _| None,
     starts: || {},
@@ -83,7 +83,7 @@ pub(crate) const NOTHING: Hooks = Hooks {
 
 static HOOKS: Part<OnceLock<&'static Hooks>> = Part::new(OnceLock::new);
 
-/// Fills the table in, if nobody has.
+/// Fills in the table, unless it is filled in already.
 pub(crate) fn install(hooks: &'static Hooks) {
     let _ = HOOKS.set(hooks);
 }

@@ -1,7 +1,7 @@
-//! What the simulator decides and sees of the exchange, if there is one.
+//! The simulator's decisions about the exchange and its view of it, if a simulation runs.
 //!
-//! Its functions are in a table that it fills in as it begins. Under the model checker, which has
-//! its own schedules, there is none.
+//! The simulator fills in a table of functions as it begins. Under the model checker, which has its
+//! own schedules, there is no simulator.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::Choice;
 use crate::abi::{Arm, Channel, Component, ComponentType, Site, Step};
 use crate::seats::seat::{Identity, Seat};
 
-/// What a component does at half-channels.
+/// A component's operation at half-channels.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
     Send(*const Channel),
@@ -21,7 +21,7 @@ pub(crate) enum At<'a> {
     Select(&'a [Arm]),
 }
 
-/// The table. The functions in it are as those of this module of the same names.
+/// The table. Its functions match those of this module by name.
 pub(crate) struct Director {
     pub(crate) operate:
         unsafe fn(*mut Component, At<'_>, *const Site, &mut dyn FnMut() -> Step) -> Step,
@@ -41,17 +41,17 @@ pub(crate) struct Director {
     pub(crate) failed: fn(&Seat),
 }
 
-/// Of the process: only a compiled program is simulated, and it is the whole process.
+/// Process-wide: only a compiled program is simulated, and it is the whole process.
 static ON: AtomicBool = AtomicBool::new(false);
 static DIRECTOR: OnceLock<&'static Director> = OnceLock::new();
 
-/// Begins: before the first component is made.
+/// Begins a simulation, before the first component is made.
 pub(crate) fn begin(director: &'static Director) {
     let _ = DIRECTOR.set(director);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Is this a simulation?
+/// Whether this is a simulation.
 #[inline]
 pub(crate) fn is_on() -> bool {
     // Relaxed: set before the first component is made.
@@ -65,7 +65,7 @@ fn director() -> &'static Director {
     }
 }
 
-/// A component does something at half-channels: `work`, which says how it ended.
+/// Runs `work`, an operation of the component at half-channels; it returns how the operation ended.
 ///
 /// # Safety
 /// The component runs the calling code.
@@ -89,10 +89,10 @@ pub(crate) unsafe fn operate(
     }
 }
 
-/// A component does something that does not wait: `work`, in these words.
+/// Runs `work`, a non-blocking action of the component, described by these words.
 ///
 /// # Safety
-/// The component runs the calling code, or is null; then nobody simulates it.
+/// The component runs the calling code, or is null; then it is not simulated.
 #[inline]
 pub(crate) unsafe fn deed<R>(
     component: *mut Component,
@@ -117,32 +117,32 @@ pub(crate) unsafe fn deed<R>(
     }
 }
 
-/// The worker for a new component.
+/// Chooses the worker for a new component.
 pub(crate) fn place(request: i32, of: *const ComponentType, identity: &Identity) -> Option<Choice> {
     let by = if request < 0 { By::Policy } else { By::Name };
     let core = (director().place)(request, of, identity);
     Some(Choice { core, by })
 }
 
-/// A component was made, with so many passes to go.
+/// Reports a new component, with its number of passes to go.
 ///
 /// # Safety
-/// It is the caller's, and there is a simulation.
+/// The caller owns it, and there is a simulation.
 pub(crate) unsafe fn made(component: *mut Component, passes: u64) {
     // SAFETY: as the caller promises.
     unsafe { (director().made)(component, passes) }
 }
 
-/// A component has ended a pass.
+/// Reports the end of a component's pass.
 ///
 /// # Safety
-/// It runs the calling code, and there is a simulation.
+/// The component runs the calling code, and there is a simulation.
 pub(crate) unsafe fn ends_pass(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe { (director().ends_pass)(component) }
 }
 
-/// Is it set aside between two passes?
+/// Whether the schedule sets the component aside between two passes.
 ///
 /// # Safety
 /// As for [`ends_pass`].
@@ -151,7 +151,7 @@ pub(crate) unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     unsafe { (director().pauses_between_passes)(component) }
 }
 
-/// A value has passed from one component to another.
+/// Reports that a value has passed from one component to another.
 #[inline]
 pub(crate) fn passed(from: *mut Component, to: *mut Component) {
     if is_on() {
@@ -159,7 +159,7 @@ pub(crate) fn passed(from: *mut Component, to: *mut Component) {
     }
 }
 
-/// A value has come to a component from outside.
+/// Reports that a value has reached a component from outside.
 #[inline]
 pub(crate) fn ticked(to: *mut Component) {
     if is_on() {
@@ -167,17 +167,18 @@ pub(crate) fn ticked(to: *mut Component) {
     }
 }
 
-/// Lets a thread of the outside in, once it may; false if that would take longer than this.
+/// Admits an outside thread when the schedule allows; false if that would take longer than
+/// `patience`.
 pub(crate) fn enter(patience: Option<Duration>) -> bool {
     (director().enter)(patience)
 }
 
-/// That thread is done.
+/// Releases that thread's admission.
 pub(crate) fn leave() {
     (director().leave)();
 }
 
-/// The time that timers go by.
+/// The clock of the timers.
 pub(crate) fn now() -> Instant {
     match is_on() {
         true => (director().now)(),
@@ -185,22 +186,22 @@ pub(crate) fn now() -> Instant {
     }
 }
 
-/// Does something after a while of simulated time.
+/// Schedules an event after a span of simulated time.
 pub(crate) fn after(while_: Duration, event: impl FnOnce() + Send + 'static) {
     (director().after)(while_, Box::new(event));
 }
 
-/// The seed of the simulation, if there is one.
+/// The seed of the simulation, if one runs.
 pub(crate) fn seed() -> Option<u64> {
     is_on().then(|| (director().seed)())
 }
 
-/// The number of workers that a given schedule is for.
+/// The number of workers that the given schedule is for.
 pub(crate) fn workers() -> Option<usize> {
     (director().workers)()
 }
 
-/// An exception nobody caught has ended a component.
+/// Reports that an uncaught exception has ended a component.
 pub(crate) fn failed(seat: &Seat) {
     if is_on() {
         (director().failed)(seat);

@@ -1,4 +1,4 @@
-//! Raising, and telling of what nobody caught.
+//! Raising exceptions, and reporting uncaught ones.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -7,7 +7,7 @@ use super::registry;
 use super::seat::{Seat, seat_of};
 use crate::abi::{Component, Label, Site, literal};
 
-/// What a message adds to the exception's name.
+/// The detail that a message adds to the exception's name.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum Detail {
     #[default]
@@ -33,7 +33,7 @@ const NAMES: [&str; 9] = [
     "BindStatusUnknownException",
 ];
 
-/// Raises in the component that runs the calling code.
+/// Raises an exception in the component that runs the calling code.
 ///
 /// # Safety
 /// `component` is that component; `detail` is null or a literal.
@@ -63,7 +63,7 @@ unsafe fn set(component: *mut Component, raised: u32, site: *const Site, detail:
     }
 }
 
-/// The line that tells of an exception nobody caught.
+/// The message for an uncaught exception.
 ///
 /// # Safety
 /// The component has ended with an exception, and its carrier calls.
@@ -97,7 +97,7 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
     format!("{who} ended by an uncaught {name} at {place}{detail}")
 }
 
-/// What an exception that nobody caught is known by, wherever it came from.
+/// The key of an uncaught exception, the same for each of its causes.
 ///
 /// # Safety
 /// As for `uncaught_message`.
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn hearth_raise(
     unsafe { set(this, 1 + label, site, detail) };
 }
 
-/// Raises for an index outside an array.
+/// Raises the exception for an index out of bounds.
 ///
 /// # Safety
 /// As the header says: `self` runs this.

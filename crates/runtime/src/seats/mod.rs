@@ -1,6 +1,6 @@
-//! The runtime's part of a component: its seat, the offer in it, and the lists it stands in.
+//! The runtime's part of a component: its seat, the offer in it, and the lists that link it.
 //!
-//! This room never knows how components meet, nor which thread runs them.
+//! This room knows neither how components meet nor which thread runs them.
 
 pub(crate) mod exceptions;
 pub(crate) mod offer;

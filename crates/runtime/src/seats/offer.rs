@@ -1,4 +1,4 @@
-//! The state word of a component's offer: who may complete what it waits for.
+//! The state word of a component's offer: it decides which thread completes the wait.
 //!
 //! ```text
 //!            open              claim             complete              rest
@@ -12,17 +12,17 @@
 //!                 Interrupted ──────────────────────────────────▶ Idle
 //! ```
 //!
-//! `open`, `open_outside` and `rest` are the component's own; the others belong to whoever wins the
-//! transition. From *Matched* until *Completed*, and from *Interrupted*, the winner alone may touch
-//! the component and must wake it, exactly once. The word carries the number of the operation (its
-//! *round*), so that a ticket of an earlier one opens nothing.
+//! `open`, `open_outside` and `rest` are the component's own; the others belong to the thread that
+//! wins the transition. From *Matched* until *Completed*, and from *Interrupted*, only the winner
+//! may touch the component, and it must wake the component exactly once. The word carries the
+//! number of the operation (its *round*), so that a ticket of an earlier one claims nothing.
 
 use crate::ground::sync::{AtomicU64, Ordering, fence};
 
 const TAG_BITS: u32 = 3;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 
-/// Where an offer stands.
+/// The stage of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Stage {
@@ -54,7 +54,7 @@ fn word(round: u64, stage: Stage) -> u64 {
     round << TAG_BITS | stage as u64
 }
 
-/// Proof of having won an offer. Must end in `complete`, `reopen` or `hold`.
+/// Proof of a won offer. Must end in `complete`, `reopen` or `hold`.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -62,7 +62,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// The number that names this operation to a ticket.
+    /// The operation's number, for a ticket.
     pub(crate) fn round(&self) -> u64 {
         self.round
     }
@@ -80,26 +80,27 @@ impl OfferState {
         }
     }
 
-    /// A look for reports, outdated at once.
+    /// The current stage, for reports; stale at once.
     pub(crate) fn stage(&self) -> Stage {
         Stage::of(self.word.load(Ordering::Acquire))
     }
 
-    /// Idle → Open. The caller looks for a stop request afterwards: this store and that load are
-    /// ordered by the fence, as are their partners, the request's store and `interrupt`'s load, so
-    /// at least one side sees the other.
+    /// Idle → Open. The caller checks for a stop request afterwards: a fence orders this store
+    /// before that load, another the request's store before `interrupt`'s load; so at least one
+    /// side sees the other.
     pub(crate) fn open(&self, round: u64) {
         self.publish(word(round, Stage::Open));
     }
 
-    /// Idle → Outside: waits for something that is not a channel. Look for a stop request after.
+    /// Idle → Outside: waits for something other than a channel. Check for a stop request
+    /// afterwards.
     pub(crate) fn open_outside(&self, round: u64) {
         self.publish(word(round, Stage::Outside));
     }
 
     fn publish(&self, word: u64) {
-        // Release: a claimer must see the offer that was written before. Claimers under a hub's
-        // lock have that order anyway, tickets and stoppers do not.
+        // Release: a claimer must see the offer written before. Claimers under a hub's lock have
+        // that order anyway; tickets and stoppers do not.
         self.word.store(word, Ordering::Release);
         fence(Ordering::SeqCst);
     }
@@ -124,8 +125,8 @@ impl OfferState {
     }
 
     fn win(&self, round: u64, from: Stage, to: Stage) -> Option<Claim> {
-        // Acquire pairs with the store that published; Release lets a later winner (reopened or
-        // held) see what this one did.
+        // Acquire pairs with the store that published; Release lets a later winner (after reopen or
+        // hold) see this winner's writes.
         self.word
             .compare_exchange(
                 word(round, from),
@@ -137,29 +138,30 @@ impl OfferState {
             .map(|_| Claim { round })
     }
 
-    /// Matched → Open: the other half of a match could not be won. Look for a stop request after.
+    /// Matched → Open: the other half of a match could not be won. Check for a stop request
+    /// afterwards.
     pub(crate) fn reopen(&self, claim: Claim) {
         self.publish(word(claim.round, Stage::Open));
     }
 
-    /// Matched → Held, until the ticket's holder lets go. Look for a stop request after.
+    /// Matched → Held, until the ticket's holder lets go. Check for a stop request afterwards.
     pub(crate) fn hold(&self, claim: Claim) {
         self.publish(word(claim.round, Stage::Held));
     }
 
-    /// A claim on one's own offer without having opened it: nobody else can know of it yet.
+    /// Claims one's own offer without opening it: no other thread can know of it yet.
     pub(crate) fn claim_unopened(&self, round: u64) -> Claim {
         Claim { round }
     }
 
-    /// Open, Held or Outside → Interrupted, by a stopper. Call after the request is stored and a
+    /// Open, Held or Outside → Interrupted, by a stopper. Call after storing the request and a
     /// sequentially consistent fence.
     #[must_use]
     pub(crate) fn interrupt(&self) -> bool {
         self.interrupt_from(&[Stage::Open, Stage::Held, Stage::Outside])
     }
 
-    /// Open or Outside → Interrupted: a wait that has come to nothing yet is called off.
+    /// Open or Outside → Interrupted: cancels a wait that is still unmatched.
     #[must_use]
     pub(crate) fn call_off(&self) -> bool {
         self.interrupt_from(&[Stage::Open, Stage::Outside])
@@ -172,7 +174,7 @@ impl OfferState {
                 return false;
             }
             let next = word(seen >> TAG_BITS, Stage::Interrupted);
-            // A claim that is taken back in between fails the exchange: look again.
+            // A claim taken back in between fails the exchange: retry.
             match self
                 .word
                 .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed)
@@ -189,7 +191,7 @@ impl OfferState {
             .store(word(claim.round, Stage::Completed), Ordering::Release);
     }
 
-    /// Completed, Interrupted or Matched by itself → Idle, by the component, awake.
+    /// Completed, Interrupted or self-Matched → Idle, by the awake component.
     pub(crate) fn rest(&self) {
         self.word.store(word(0, Stage::Idle), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Where a thread that carries one component sleeps while that waits.
+//! The futex wait of a thread that carries one component.
 
 use crate::ground::sync::{Ordering, Word};
 
@@ -18,10 +18,10 @@ impl Parker {
         }
     }
 
-    /// Waits for the one `wake`. Does `falls_asleep` once the word says so: from there on a waker
+    /// Waits for the one `wake`. Calls `falls_asleep` once the word says so: from there on a waker
     /// counts the thread in again before it wakes it.
     pub(crate) fn wait(&self, falls_asleep: impl FnOnce()) {
-        // Acquire, here and below, pairs with the Release in `wake`: the results are visible.
+        // Acquire, here and below, pairs with the Release in `wake`: makes the results visible.
         if self
             .word
             .compare_exchange(EMPTY, SLEEPING, Ordering::Acquire, Ordering::Acquire)
@@ -33,12 +33,12 @@ impl Parker {
         self.word.store(EMPTY, Ordering::Relaxed);
     }
 
-    /// Wakes the thread, or has it not sleep. Does `counts_in` before, if it sleeps.
+    /// Wakes the thread, or keeps it from sleeping. Calls `counts_in` first if it sleeps.
     ///
     /// # Safety
     /// The parker is alive as long as its thread waits; it may be gone afterwards.
     pub(crate) unsafe fn wake(parker: *const Parker, counts_in: impl FnOnce()) {
-        // SAFETY: nobody else wakes this wait, so the parker is alive until the word says NOTIFIED.
+        // SAFETY: this wait has one waker, so the parker is alive until the word says NOTIFIED.
         let word = unsafe { &(*parker).word };
         if word
             .compare_exchange(EMPTY, NOTIFIED, Ordering::Release, Ordering::Relaxed)

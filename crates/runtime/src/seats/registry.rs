@@ -1,4 +1,4 @@
-//! Who is running, and what they are called.
+//! The running components and their names.
 
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -12,27 +12,27 @@ use crate::ground::options;
 use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 
-/// The main sequence is the first component made.
+/// The main sequence's number: it is the first component made.
 pub(crate) const MAIN: u64 = 1;
 
-/// Those that run, in creation order, linked by their `neighbours`.
+/// The running components, in creation order, linked by their `neighbours`.
 struct Registry {
     first: *const Seat,
     last: *const Seat,
     running: usize,
-    /// Those that keep the program alive.
+    /// Number of components that keep the program alive.
     users: usize,
-    /// How many of each type were made.
+    /// Components made, by type.
     made: HashMap<usize, u32>,
-    /// The type made last, and how many: not in the map meanwhile.
+    /// The latest type and its count, kept out of the map meanwhile.
     last_made: (usize, u32),
 }
 
-// SAFETY: a seat is here from its start to its end, during which it is alive.
+// SAFETY: a seat is listed from its start to its end, and alive all that time.
 unsafe impl Send for Registry {}
 
 static REGISTRY: Part<Mutex<Option<Registry>>> = Part::new(|| Mutex::new(None));
-/// None runs any more.
+/// Signalled when the last component has ended.
 static EMPTY: Part<Condvar> = Part::new(Condvar::new);
 static NEXT_ID: Part<AtomicU64> = Part::new(|| AtomicU64::new(MAIN));
 
@@ -49,7 +49,7 @@ fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
 }
 
 impl Registry {
-    /// Counts one more of a type, and says how many that makes.
+    /// Counts one more component of a type; returns the new count.
     fn make_one(&mut self, of: usize) -> u32 {
         if self.last_made.0 != of {
             let (before, count) = self.last_made;
@@ -72,7 +72,7 @@ impl Registry {
     fn append(&mut self, seat: &Seat) {
         seat.neighbours[0].set(self.last);
         seat.neighbours[1].set(ptr::null());
-        // SAFETY: those in the list are alive, and the list is locked.
+        // SAFETY: listed seats are alive, and the list is locked.
         match unsafe { self.last.as_ref() } {
             Some(last) => last.neighbours[1].set(seat),
             None => self.first = seat,
@@ -95,7 +95,7 @@ impl Registry {
     }
 }
 
-/// Names a new component.
+/// Assigns a new component its identity.
 pub(crate) fn identify(of: *const ComponentType) -> Identity {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let number = with(|registry| registry.make_one(of.addr()));
@@ -108,17 +108,17 @@ pub(crate) fn identify(of: *const ComponentType) -> Identity {
     }
 }
 
-/// Is it the main sequence?
+/// Whether it is the main sequence.
 pub(crate) fn is_main(seat: &Seat) -> bool {
     is_mains(seat.id)
 }
 
-/// Is this the number of the main sequence? A program in Rust has none.
+/// Whether this is the number of the main sequence. A program in Rust has none.
 pub(crate) fn is_mains(id: u64) -> bool {
     id == MAIN && !options::get().is_embedded
 }
 
-/// A component starts to run.
+/// Adds a component that starts to run.
 pub(crate) fn enroll(seat: &Seat) {
     with(|registry| {
         registry.append(seat);
@@ -127,7 +127,7 @@ pub(crate) fn enroll(seat: &Seat) {
     });
 }
 
-/// A component has ended. True when no other one keeps the program alive.
+/// Removes a component that has ended. True when no other keeps the program alive.
 #[must_use]
 pub(crate) fn retire(seat: &Seat) -> bool {
     with(|registry| {
@@ -141,7 +141,7 @@ pub(crate) fn retire(seat: &Seat) -> bool {
     })
 }
 
-/// Waits until none runs.
+/// Waits until no component runs.
 pub(crate) fn wait_until_empty() {
     let is_busy = |registry: &mut Option<Registry>| {
         registry
@@ -151,12 +151,12 @@ pub(crate) fn wait_until_empty() {
     drop(EMPTY.wait_while(lock(&REGISTRY), is_busy));
 }
 
-/// How many are running.
+/// Number of running components.
 pub(crate) fn running() -> usize {
     with(|registry| registry.running)
 }
 
-/// How many run that keep the program alive.
+/// Number of running components that keep the program alive.
 pub(crate) fn users() -> usize {
     with(|registry| registry.users)
 }
@@ -165,7 +165,7 @@ pub(crate) fn users() -> usize {
 pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     with(|registry| {
         let mut next = registry.first;
-        // SAFETY: alive while it is in the registry, which is locked.
+        // SAFETY: alive while registered, and the registry is locked.
         while let Some(seat) = unsafe { next.as_ref() } {
             next = seat.neighbours[1].get();
             action(seat);
@@ -173,7 +173,7 @@ pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     });
 }
 
-/// `Ping`, or `Ping#2` if there are several; the main sequence has no name.
+/// `Ping`, or `Ping#2` if the type has several; the main sequence has no name.
 pub(crate) fn name_of(seat: &Seat) -> String {
     if is_main(seat) {
         return "the main sequence".to_owned();
@@ -193,7 +193,7 @@ pub(crate) fn described(seat: &Seat) -> String {
     }
 }
 
-/// The port a half-channel was made for, for reports; free ones have none.
+/// The port of a half-channel, for reports; free half-channels have none.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     pub(crate) owner: u64,
@@ -202,7 +202,7 @@ pub(crate) struct Label {
     pub(crate) port: *const c_char,
 }
 
-/// `Ping.ball`, or nothing for a half-channel that is no port.
+/// `Ping.ball`, or nothing for a half-channel outside any port.
 pub(crate) fn port_name(label: &Label) -> Option<String> {
     if label.owner_type.is_null() {
         return None;

@@ -4,10 +4,13 @@
 //! |---|---|---|---|
 //! | `state` | see `offer.rs` | all | any time |
 //! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
-//! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
-//! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
-//! | `more` | the component; its carrier | the same; whoever has its worker's leave | awake, or just blocked; a light select |
-//! | `runs` | its worker's thread; it itself, where it is placed; who takes it along, its offer won | the same; who detaches its thread, or plans | any time |
+//! | `offer` | the component | the offer's claimer; the report | component: awake; others: claimed
+//! or all asleep |
+//! | the component's results | the offer's claimer | the component | Matched; Interrupted |
+//! | `more` | the component; its carrier | the same; the holder of its worker's leave | awake, or
+//! just blocked; a light select |
+//! | `runs` | its worker's thread; the component, at placement; the thread that takes it along,
+//! having won its offer | the same; the thread that detaches it, or plans | any time |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
 
@@ -23,39 +26,39 @@ use crate::ground::choices::Choices;
 use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
-/// What is known of how long a component runs, in its seat, or of where: these, or one more than
-/// the mean length of its runs in microseconds, each run a quarter of it.
+/// The values of a seat's `runs`: one of these, or 1 + the mean length of the component's runs in
+/// microseconds, to which each run contributes a quarter.
 pub(crate) mod runs {
-    /// It has not run yet, or nobody has measured how long.
+    /// It has not run yet, or its runs have not been measured.
     pub(crate) const UNKNOWN: u8 = 0;
-    /// From here on it is said where the component runs, and nobody shares it.
+    /// From this value on the component's place is decided, and it is not stolen.
     pub(crate) const FIXED: u8 = COMES;
-    /// A server that comes to its callers, and is not parked as far as others can see: see
+    /// A server that migrates to its callers, not parked as far as other threads can see: see
     /// [`crate::exchange::carrier::come_to_caller`].
     pub(crate) const COMES: u8 = u8::MAX - 4;
-    /// The same, parked: whoever has won its offer may take it along.
+    /// A parked server of that kind: the winner of its offer may take it along.
     pub(crate) const PARKED: u8 = u8::MAX - 3;
     /// It was placed by name.
     pub(crate) const NAMED: u8 = u8::MAX - 2;
-    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared,
-    /// and may be placed anew.
+    /// It was placed by a plan, which knows better, or migrated home because of its traffic: it is
+    /// not stolen, but may be placed anew.
     pub(crate) const PLANNED: u8 = u8::MAX - 1;
-    /// It was placed by a policy, or by a plan that is followed.
+    /// It was placed by a policy, or by a binding plan.
     pub(crate) const STAYS: u8 = u8::MAX;
 }
 
-/// What a component waits for.
+/// The kind of a component's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Send,
     Receive,
     Acknowledge,
     Select,
-    /// For something outside, in words: "input".
+    /// For something outside, by name: "input".
     Outside(&'static str),
 }
 
-/// What a component offers while it waits. Its own while awake; the claimer's once claimed.
+/// A waiting component's offer. Its own while awake; the claimer's once claimed.
 pub(crate) struct Offer {
     pub(crate) waiting: Waiting,
     /// Sends: the value, whether its reference goes with it, and its type.
@@ -63,11 +66,11 @@ pub(crate) struct Offer {
     pub(crate) moves: bool,
     pub(crate) payload: *const Type,
     pub(crate) site: *const Site,
-    /// The half-channels it is registered at, or was: each counted for as long as it is here.
+    /// The half-channels it is registered at, or was: each counted while listed here.
     pub(crate) registered: Vec<Registration>,
     /// The number of the operation.
     pub(crate) round: u64,
-    /// Who holds it in an acknowledge, for the report.
+    /// The component that holds it in an acknowledge, for the report.
     pub(crate) holder: u64,
 }
 
@@ -86,7 +89,7 @@ impl Default for Offer {
     }
 }
 
-/// A half-channel that a component waits at.
+/// A half-channel at which a component waits.
 pub(crate) struct Registration {
     pub(crate) channel: *const Channel,
     /// The arm's place in the source.
@@ -94,7 +97,7 @@ pub(crate) struct Registration {
     pub(crate) arm: u32,
 }
 
-/// The name of a component: what kind, which of its kind, which of all.
+/// The identity of a component: its kind, its number within the kind, its number over all.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
     /// From 1, over all components in creation order.
@@ -104,22 +107,23 @@ pub(crate) struct Identity {
     pub(crate) service: bool,
 }
 
-/// The runtime's part of a component, which lies right behind it.
+/// The runtime's part of a component, which lies right behind it in memory.
 #[repr(C)]
 pub struct Seat {
     pub(crate) state: OfferState,
     pub(crate) offer: Lazily<Offer>,
     pub(crate) more: Lazily<More>,
-    /// Before and behind it among those that run; the registry's.
+    /// The previous and next running component; the registry's.
     pub(crate) neighbours: [Cell<*const Seat>; 2],
     pub(crate) id: u64,
     number: u32,
     pub(crate) parker: Parker,
     refs: AtomicU32,
-    /// What keeps the memory: the references together are one, and so is each port's half-channel.
+    /// Owners of the memory: the references together count one, and so does each port's
+    /// half-channel.
     holders: AtomicU16,
     pub(crate) stop: AtomicBool,
-    /// What its worker knows of how long it runs.
+    /// Its worker's estimate of how long it runs.
     pub(crate) runs: AtomicU8,
 }
 
@@ -129,25 +133,25 @@ pub struct Seat {
 const _: () = assert!(size_of::<Seat>() == 64 && size_of::<Component>() == 72);
 const _: () = assert!(size_of::<Seat>().is_multiple_of(align_of::<Component>()));
 
-/// What few components need.
+/// Fields that few components need.
 #[derive(Default)]
 pub(crate) struct More {
     pub(crate) choices: Choices,
     pub(crate) detail: Detail,
-    /// Where the exception that it raised last was raised.
+    /// The site of its latest exception.
     pub(crate) raised_at: Option<&'static Site>,
-    /// Of a number of passes that is too large for its struct, the rest.
+    /// The rest of a number of passes too large for its struct.
     pub(crate) passes_behind: u64,
-    /// Where a light select waits.
+    /// The half-channels at which a light select waits.
     pub(crate) arms: Vec<Registration>,
     /// 0, or 1 + the worker that gave the component away.
     pub(crate) origin: u16,
-    /// Of a server that comes.
+    /// For a server that migrates.
     pub(crate) serving: Serving,
 }
 
-// SAFETY: the table above says which thread may touch what; the pointers inside are to things that
-// outlive the seat or are counted by it.
+// SAFETY: the table above says which thread may touch what; the pointers inside refer to things
+// that outlive the seat or are counted by it.
 unsafe impl Sync for Seat {}
 // SAFETY: as above.
 unsafe impl Send for Seat {}
@@ -157,7 +161,7 @@ impl Seat {
     pub(crate) fn new(identity: Identity, choices: Choices, ports: u16) -> Seat {
         let more = Lazily::new();
         if choices.are_seeded() {
-            // SAFETY: nobody else knows of it.
+            // SAFETY: no other thread knows of it.
             unsafe { more.with_mut(|more: &mut More| more.choices = choices) };
         }
         Seat {
@@ -191,18 +195,18 @@ impl Seat {
         }
     }
 
-    /// One more reference.
+    /// Adds a reference.
     pub(crate) fn retain(&self) {
-        // Relaxed: whoever adds a reference has one.
+        // Relaxed: the caller already holds one.
         if self.refs.fetch_add(1, Ordering::Relaxed) > REFERENCES_MAX {
             exits::too_many_references("a component");
         }
     }
 
-    /// True when this was the last reference: the caller frees the component.
+    /// Drops a reference. True when it was the last: the caller frees the component.
     #[must_use]
     pub(crate) fn release(&self) -> bool {
-        // Release: what this holder did happens before the freeing; Acquire by the fence below.
+        // Release: this holder's writes happen before the freeing; Acquire by the fence below.
         if self.refs.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
@@ -210,7 +214,7 @@ impl Seat {
         true
     }
 
-    /// Something that keeps the memory is gone; true if it was the last.
+    /// Drops one owner of the memory; true if it was the last.
     #[must_use]
     pub(crate) fn let_go(&self) -> bool {
         if self.holders.fetch_sub(1, Ordering::Release) != 1 {
@@ -220,10 +224,10 @@ impl Seat {
         true
     }
 
-    /// Where to start among `count` partners: in turn, or as the seed says.
+    /// The index to start at among `count` partners: in turn, or as the seed says.
     ///
     /// # Safety
-    /// The component is the caller's to touch.
+    /// The caller may touch the component.
     pub(crate) unsafe fn start(&self, next: usize, count: usize) -> usize {
         // SAFETY: as the caller promises.
         unsafe {
@@ -235,18 +239,18 @@ impl Seat {
         }
     }
 
-    /// Do its choices follow from a seed?
+    /// Whether its choices follow from a seed.
     ///
     /// # Safety
-    /// The component is the caller's to touch.
+    /// The caller may touch the component.
     pub(crate) unsafe fn chooses_by_seed(&self) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.more.with(|more| more.choices.are_seeded()) }
     }
 
-    /// Has somebody asked it to stop?
+    /// Whether a stop has been requested.
     pub(crate) fn is_stopping(&self) -> bool {
-        // Relaxed: whoever needs an order has passed a fence (see `OfferState::open`).
+        // Relaxed: callers that need an order have passed a fence (see `OfferState::open`).
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -270,7 +274,7 @@ pub(crate) unsafe fn raise_stop(seat: &Seat) -> Step {
     Step::Raised
 }
 
-/// Number of the next operation, for an offer about to be made.
+/// The number of the next operation, for an offer about to be made.
 ///
 /// # Safety
 /// `seat` is that of the component that runs the calling code.

@@ -1,49 +1,49 @@
-//! What is known of a server: how often it is called, and which way of calling it costs less.
+//! Statistics of a server: how often it is called, and which calling mode costs less.
 
 use hearth_sync::auto::{Controller, Window};
 use hearth_sys::clock;
 
-/// After so many calls at one worker it is asked whether all callers are there: to stay takes some
-/// microseconds, a hundredth of what so many calls do.
+/// Calls at one worker after which the server checks whether all callers are there: staying takes
+/// some microseconds, a hundredth of the cost of that many calls.
 const CALLS: u32 = 512;
-/// What is known of a server; its own while it is awake.
+/// Statistics of a server; its own while awake.
 #[derive(Default)]
 pub(crate) struct Serving {
-    /// Where it was called last, and how often in a row. The address is only compared.
+    /// The worker of the latest call, and calls in a row there. The address is only compared.
     at: usize,
     calls: u32,
     /// With [`crate::ground::options::Servers::Auto`].
     pub(crate) watch: Option<Box<Watch>>,
 }
 
-/// Calls are counted, and the clock is read once for so many.
+/// Calls between two reads of the clock.
 const COUNTED: u32 = 32;
-/// A window that lasts longer than it is to by this factor has a pause in it, and tells nothing.
+/// Factor over its planned length at which a window must contain a pause, and is discarded.
 const PAUSE: u64 = 4;
 
-/// The controller's modes. The first needs less besides: no core of the server's own.
+/// The controller's modes. The first needs less otherwise: no core of the server's own.
 const MODES: [&str; 2] = ["synchronously", "by message"];
 pub(crate) const SYNCHRONOUS: usize = 0;
 pub(crate) const BY_MESSAGE: usize = 1;
 
-/// A server whose ways are compared. Ticks are ns.
+/// The comparison of a server's two modes. Ticks are ns.
 pub(crate) struct Watch {
     controller: Controller,
-    /// Where it goes back to when it is to be called by message: 1 + that worker's number.
+    /// Its home for calls by message: 1 + that worker's number.
     home: u16,
     callers: u32,
-    /// Calls of the window so far, since when, and how long it is to be. Since 0: the next call
-    /// begins one.
+    /// Calls in the window so far, its start, and its planned length. Start 0: the next call begins
+    /// one.
     calls: u32,
     since: u64,
     wanted: u64,
 }
 
-/// What is to change.
+/// A change of mode.
 pub(crate) struct Change {
     pub(crate) mode: usize,
     pub(crate) home: u16,
-    /// Why, if it is for good.
+    /// The reason, if the change is final.
     pub(crate) why: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// One more call.
+    /// Counts a call.
     #[inline]
     pub(crate) fn count(&mut self) -> Option<Change> {
         self.calls += 1;
@@ -70,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the clock.
+    /// Reads the clock.
     #[inline(never)]
     fn look(&mut self) -> Option<Change> {
         let now = clock::steady_ns();
@@ -103,7 +103,7 @@ impl Watch {
 }
 
 impl Serving {
-    /// One more call; true after some at the same worker.
+    /// Counts a call; true after every [`CALLS`] in a row at the same worker.
     pub(crate) fn count(&mut self, home: usize) -> bool {
         if self.at != home {
             self.at = home;

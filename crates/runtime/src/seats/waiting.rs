@@ -1,11 +1,11 @@
-//! What a component says of its wait in its struct, for its carrier and for compiled code.
+//! A component's wait as recorded in its struct, for its carrier and for compiled code.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::seat::Seat;
 use crate::abi::Component;
 
-/// What a component waits for: `waiting` in its struct. The header has the same numbers.
+/// Nothing. These are the values of `waiting` in its struct, with the header's numbers.
 pub(crate) const NOTHING: u8 = 0;
 /// Sends the bits in `received`.
 pub(crate) const SENDS: u8 = 1;
@@ -15,30 +15,30 @@ pub(crate) const SENDS_COPY: u8 = 2;
 pub(crate) const SENDS_MOVING: u8 = 3;
 pub(crate) const RECEIVES: u8 = 4;
 pub(crate) const SELECTS: u8 = 5;
-/// A select was served, and still stands in the slots of its other arms.
+/// A select was served, but still occupies the slots of its other arms.
 pub(crate) const SELECTED: u8 = 6;
 /// It has an offer: the general protocol.
 pub(crate) const OFFERS: u8 = 7;
 
 /// At a link between two workers.
 pub(crate) const LINKED: u8 = 8;
-/// It was detached, and wants its worker back.
+/// It was detached, and asks for its worker back.
 pub(crate) const RETURNS: u8 = 9;
 
-/// Does it wait, lightly or at a link? Outdated at once, unless nothing runs.
+/// Whether it waits, lightly or at a link. Stale at once, unless nothing runs.
 ///
 /// # Safety
 /// The component is alive.
 pub(crate) unsafe fn seems_to_wait(component: *mut Component) -> bool {
-    // SAFETY: as the caller promises; others may change it meanwhile.
+    // SAFETY: as the caller promises; other threads may change it meanwhile.
     let waiting = unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) };
     let waiting = waiting.load(Ordering::Relaxed);
     (SENDS..=SELECTS).contains(&waiting) || waiting == LINKED
 }
 
-/// What a component waits for, to those who have its worker's leave. Meanwhile its carrier may
-/// change it without leave, from and to numbers that are no light wait: so the accesses on both
-/// sides are atomic, and need no order.
+/// The component's wait, as seen by a holder of its worker's leave. The carrier may change it
+/// meanwhile without leave, between values other than light waits; both sides therefore use atomic
+/// accesses, which need no order.
 ///
 /// # Safety
 /// The component is alive.
@@ -47,14 +47,13 @@ pub(crate) unsafe fn waiting_at_leave(component: *mut Component) -> u8 {
     unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Relaxed)
 }
 
-/// From here on the running component waits by an offer, which others may see already.
+/// Marks the running component as waiting by an offer, which others may already see.
 pub(crate) fn offers(seat: &Seat) {
     // SAFETY: the component runs the calling code.
     unsafe { note_waiting(seat.component(), OFFERS) };
 }
 
-/// Says, without leave, that a component waits for this, or for nothing: no light wait, neither
-/// before.
+/// Records a wait, or its end, without leave; neither the old nor the new value is a light wait.
 ///
 /// # Safety
 /// The component is alive, and the caller runs or carries it.

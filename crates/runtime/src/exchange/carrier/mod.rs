@@ -1,18 +1,19 @@
-//! What carries components: the one place that knows about threads.
+//! The carriers of components: the one place that knows about threads.
 //!
 //! The rest of the runtime needs three things of a carrier.
 //!
-//! - `launch(component)`: let it run. The carrier calls the component's `resume` until that does
-//!   not answer Blocked, then [`crate::exchange::component::end`].
+//! - `launch(component)`: runs it. The carrier calls the component's `resume` until it returns
+//!   something other than Blocked, then [`crate::exchange::component::end`].
 //! - Blocking: after Blocked the carrier waits for the component's one `wake`, which may have come
-//!   already, then calls [`crate::exchange::channel::settle`] and resumes. It never looks at the
+//!   already, then calls [`crate::exchange::channel::settle`] and resumes. It never reads the
 //!   offer.
-//! - `wake(seat)`: exactly one for each Blocked, by whoever completed or interrupted the wait. The
-//!   component may run, end and be freed before `wake` returns.
+//! - `wake(seat)`: exactly one for each Blocked, by the thread that completed or interrupted the
+//!   wait. The component may run, end and be freed before `wake` returns.
 //!
-//! A carrier tells [`crate::outside::idle`] when it has nothing to run and when it has again.
+//! A carrier tells [`crate::outside::idle`] when it runs out of components and when it has some
+//! again.
 //!
-//! Which one carries a component is in its `home`: a worker, or null for a thread of its own.
+//! A component's `home` names its carrier: a worker, or null for a thread of its own.
 
 mod threads;
 pub(crate) mod traffic;
@@ -40,13 +41,12 @@ use crate::ground::options::{self, Carrying};
 use crate::ground::runtime::{self, Runtime};
 use crate::seats::seat::{Seat, seat_of};
 
-/// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched
-/// costs memory; procedures that recurse through forward types may go as deep as they could on the
-/// main thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000
-/// levels deep.
+/// Stack of a thread that runs components or serves descriptors, in bytes. Only touched pages cost
+/// memory; procedures that recurse through forward types may go as deep as on the main thread, and
+/// values from other nodes are read by recursion, up to [`crate::portable`]'s 1000 levels.
 const STACK_BYTES: usize = 8 << 20;
 
-/// The worker for a new component, by the core it was given; null if it gets a thread of its own.
+/// The worker for a new component, by its core; null if it gets a thread of its own.
 pub(crate) fn place(core: Option<usize>) -> *const Worker {
     match options::get().carrying {
         Carrying::Threads => std::ptr::null(),
@@ -54,8 +54,8 @@ pub(crate) fn place(core: Option<usize>) -> *const Worker {
     }
 }
 
-/// The worker that carries a component, by number, and the core that it is kept on. The caller
-/// holds the registry's lock.
+/// The number of a component's worker, and the core it is pinned to. The caller holds the
+/// registry's lock.
 pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
     match workers::worker_and_core(seat.component()) {
         Some((worker, core)) => (Some(worker), core),
@@ -63,11 +63,11 @@ pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// There is something outside to wait for: sees to it that somebody does, now or when it has
-/// nothing else to do.
+/// Called when there is something outside to wait for: makes a thread wait for it, now or once
+/// idle.
 pub(crate) fn see_to_outside() {
     if crate::hooks::simulation::is_on() {
-        // Of descriptors alone: its time is its own.
+        // Descriptors only: a simulation has its own clock.
         return threads::see_to_outside();
     }
     match options::get().carrying {
@@ -76,7 +76,7 @@ pub(crate) fn see_to_outside() {
     }
 }
 
-/// Wakes all threads that carry components, or wait for the outside: the runtime is over.
+/// Wakes all threads that carry components or wait for the outside: the runtime is over.
 pub(crate) fn wake_all() {
     workers::wake_all();
     crate::outside::poller::ring_if_made();
@@ -84,8 +84,8 @@ pub(crate) fn wake_all() {
 
 /// The runtime that a component belongs to.
 pub(crate) fn runtime_of<'a>(component: *mut Component) -> &'a Runtime {
-    // SAFETY: alive, so its runtime is; one with a thread of its own stands in no queue, and has it
-    // there.
+    // SAFETY: alive, so its runtime is; a component with a thread of its own is in no queue, and
+    // its `next` holds the runtime.
     unsafe {
         match home_of(component).as_ref() {
             Some(home) => home.runtime(),
@@ -113,12 +113,12 @@ pub(crate) unsafe fn launch(component: *mut Component) {
     }
 }
 
-/// Lets a blocked component go on.
+/// Resumes a blocked component.
 ///
 /// # Safety
 /// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
 pub(crate) unsafe fn wake(seat: *const Seat) {
-    // SAFETY: nobody else wakes this wait, so the component is alive, and stays where it is.
+    // SAFETY: this wait has one waker, so the component is alive and does not migrate.
     unsafe {
         let component = (*seat).component();
         if (*component).home.is_null() {
@@ -129,7 +129,7 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
     }
 }
 
-/// Keeps the calling component on a core from now on, or as soon as it has waited for something.
+/// Pins the calling component to a core, now or after its next wait.
 ///
 /// # Safety
 /// `component` runs this.

@@ -1,4 +1,4 @@
-//! A kernel thread for each component: it resumes the component, and sleeps while that is blocked.
+//! A kernel thread for each component: it resumes the component, and sleeps while it is blocked.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -23,21 +23,21 @@ use crate::seats::parker::Parker;
 use crate::seats::registry;
 use crate::seats::seat::{Seat, seat_of};
 
-/// Lets a blocked component go on.
+/// Resumes a blocked component.
 ///
 /// # Safety
 /// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
 pub(crate) unsafe fn wake(seat: *const Seat) {
     if recording::is_on() {
-        // SAFETY: nobody else wakes this wait.
+        // SAFETY: this wait has no other waker.
         unsafe { recording::ready((*seat).component()) };
     }
-    // Counted in before it can run: the count must not reach nought in between.
-    // SAFETY: nobody else wakes this wait, so the seat is alive until it is woken.
+    // Counted in before it can run: the count must not reach zero in between.
+    // SAFETY: this wait has no other waker, so the seat is alive until woken.
     unsafe { Parker::wake(&raw const (*seat).parker, idle::enter_woken) };
 }
 
-/// Waits for the one `wake`: a model's thread, which is not counted.
+/// Waits for the one `wake`: for a model's thread, which is not counted.
 #[cfg(all(test, loom))]
 pub(crate) fn wait(seat: &Seat) {
     seat.parker.wait(|| {});
@@ -46,8 +46,7 @@ pub(crate) fn wait(seat: &Seat) {
 /// Starts a component on a thread of its own.
 pub(crate) fn launch(component: *mut Component) {
     struct Passenger(*mut Component);
-    // SAFETY: the component is handed to the new thread whole; the starter keeps a reference at
-    // most.
+    // SAFETY: the new thread gets the whole component; the starter keeps a reference at most.
     unsafe impl Send for Passenger {}
     impl Passenger {
         fn carry(self) {
@@ -78,18 +77,18 @@ pub(crate) fn launch(component: *mut Component) {
 /// A component's thread.
 struct Listing {
     thread: u32,
-    /// The core that it was put on.
+    /// The core it was pinned to.
     core: Option<usize>,
 }
 
-/// The threads of components that may be moved, by the components' numbers. Kept while somebody
-/// watches the traffic, or may ask where components are.
+/// The threads of movable components, by the components' numbers. Kept while traffic is sampled, or
+/// a report of the components' cores is possible.
 static THREADS: Part<Mutex<BTreeMap<u64, Listing>>> = Part::new(Mutex::default);
 
-/// Moves the thread of a component to a core. False if it is not there: it may have ended
-/// meanwhile.
+/// Moves the thread of a component to a core. False if the component has no thread here, for
+/// example because it has ended.
 pub(crate) fn move_thread(id: u64, core: usize) -> bool {
-    // Under the lock, so that the number is not another thread's by now.
+    // Under the lock, so that the number cannot pass to another thread.
     let mut threads = lock(&THREADS);
     let listing = threads.get_mut(&id);
     let is_listed = listing.is_some();
@@ -103,18 +102,18 @@ pub(crate) fn move_thread(id: u64, core: usize) -> bool {
     is_listed
 }
 
-/// Leaves of what is known by components' numbers what those with a thread have.
+/// Retains the entries of components that have a thread here.
 pub(crate) fn keep_running<T>(known: &mut BTreeMap<u64, T>) {
     let threads = lock(&THREADS);
     known.retain(|id, _| threads.contains_key(id));
 }
 
-/// The core that the thread of a component was put on, if it was.
+/// The core that a component's thread was pinned to, if any.
 pub(super) fn core_of(id: u64) -> Option<usize> {
     lock(&THREADS).get(&id)?.core
 }
 
-/// Says which thread has a component, for as long as this is kept.
+/// Lists the calling thread under a component until dropped.
 struct Listed(u64);
 
 impl Listed {
@@ -133,14 +132,14 @@ impl Drop for Listed {
 }
 
 /// The core that a component with a thread of its own starts on, if it matters: its `destination`,
-/// as it has no worker to move to.
+/// since it has no worker to migrate to.
 fn core_for(seat: &Seat) -> Option<usize> {
     // SAFETY: the component is about to run on the calling thread.
     let destination = unsafe { (*seat.component()).destination };
     destination.checked_sub(1).map(usize::from)
 }
 
-/// A component's life on this thread.
+/// Carries a component on this thread until it ends.
 fn carry(component: *mut Component) {
     // SAFETY: `component::start` gave the running component a reference of its own.
     let seat = unsafe { seat_of(component) };
@@ -151,7 +150,7 @@ fn carry(component: *mut Component) {
     }
     let owner = std::ptr::from_ref(seat).expose_provenance();
     let step = stack::watch(STACK_BYTES, owner, || resume_to_the_end(component, seat));
-    // SAFETY: it has ended, and nothing refers to it but counted references.
+    // SAFETY: it has ended, and only counted references refer to it.
     unsafe { component::end(component, step) };
     idle::leave();
 }
@@ -193,7 +192,7 @@ fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
     }
 }
 
-/// Keeps the calling component's thread on a core. Cores the process may not use are ignored.
+/// Pins the calling component's thread to a core. Cores outside the process's set are ignored.
 pub(crate) fn keep_current(seat: &Seat, core: usize) {
     // Refused only for a core that is offline or outside the process's own set.
     if affinity::pin_current(core).is_ok()
@@ -203,13 +202,13 @@ pub(crate) fn keep_current(seat: &Seat, core: usize) {
     }
 }
 
-/// There is something outside to wait for: a thread does, from the first time on.
+/// Called when there is something outside to wait for: the first call starts a thread that waits.
 pub(super) fn see_to_outside() {
     static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
     if STARTED.load(Ordering::Relaxed) || STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // Handlers read values of others, as deep as they may be.
+    // Handlers read values from other nodes, as deep as allowed.
     if let Err(error) = runtime::spawn("poller", STACK_BYTES, wait_for_outside) {
         exits::unfit(&format!(
             "could not start the thread for timers and descriptors ({error}); raise ulimit -u"
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_those_that_ended_goes() {
-        // No component of any other test has such a number.
+        // No component of another test has this number.
         let id = u64::MAX - 1;
         let thread = affinity::thread_id();
         lock(&THREADS).insert(id, Listing { thread, core: None });

@@ -1,4 +1,4 @@
-//! How waits begin and end: by a partner, by a stop, by an exception.
+//! The beginning and end of waits: by a partner, by a stop, by an exception.
 
 use super::{come_to_caller, inflate, wake};
 use crate::abi::{Label, STOPPED, Step};
@@ -7,7 +7,7 @@ use crate::seats::exceptions::Detail;
 use crate::seats::offer::Claim;
 use crate::seats::seat::Seat;
 
-/// Asks for a stop and interrupts the wait, if there is one.
+/// Requests a stop and interrupts the wait, if there is one.
 pub(crate) fn request_stop(seat: &Seat) {
     seat.stop.store(true, Ordering::Relaxed);
     fence(Ordering::SeqCst);
@@ -15,7 +15,7 @@ pub(crate) fn request_stop(seat: &Seat) {
     interrupt_if_waiting(seat);
 }
 
-/// After a transition to a state that a stop may interrupt: was one asked for meanwhile?
+/// Checks for a stop requested meanwhile, after a transition to a state that a stop may interrupt.
 ///
 /// The seat may be gone afterwards, unless the caller is the component or keeps it otherwise.
 pub(crate) fn heed_stop(seat: &Seat) {
@@ -32,7 +32,7 @@ fn interrupt_if_waiting(seat: &Seat) {
     if !seat.state.interrupt() {
         return;
     }
-    // SAFETY: interrupted, so nobody else touches the parked component until it is woken.
+    // SAFETY: interrupted, so no other thread touches the parked component until it is woken.
     unsafe {
         (*seat.component()).raised = STOPPED;
         (*seat.component()).outcome = Step::Raised as u8;
@@ -40,7 +40,7 @@ fn interrupt_if_waiting(seat: &Seat) {
     }
 }
 
-/// Ends a wait well: the results are in place.
+/// Completes a wait: the results are in place.
 ///
 /// # Safety
 /// `claim` is on `seat`'s offer. The seat may be gone afterwards.
@@ -53,8 +53,8 @@ pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
     }
 }
 
-/// Ends a wait well, for the component that runs the calling code and has just met this one: a
-/// server that comes to its callers goes on here.
+/// Completes a wait for the running component, which has just met this one: a server that migrates
+/// to its callers continues here.
 ///
 /// # Safety
 /// As for [`complete`].
@@ -75,15 +75,15 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
     unsafe {
         let component = (*seat).component();
         (*component).raised = 1 + label as u32;
-        // Where, `note_raised` adds: what is in `more` its carrier may just be looking at, as it
-        // leaves the component.
+        // The site is left to `note_raised`: the carrier may still be reading `more` as it leaves
+        // the component.
         (*component).outcome = Step::Raised as u8;
         (*seat).state.complete(claim);
         wake(seat);
     }
 }
 
-/// A wait that was completed may have ended with an exception: notes where.
+/// Records the site of the exception with which a completed wait may have ended.
 ///
 /// # Safety
 /// The component has been woken, and the caller carries it.

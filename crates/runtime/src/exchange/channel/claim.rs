@@ -1,4 +1,4 @@
-//! Finding a partner among the peers and winning its offer. All with leave.
+//! Finds a partner among the peers and wins its offer. All with leave.
 
 use super::{Channel, Direction, Waiter, hub, transfer};
 use crate::abi::{Kind, Value};
@@ -6,13 +6,14 @@ use crate::exchange::carrier::waits;
 use crate::seats::offer::Claim;
 use crate::seats::seat::Seat;
 
-/// So many peers are looked at one by one: that takes no longer than to queue and be woken does.
+/// Peers up to this number are searched one by one: that takes no longer than to queue and be
+/// woken.
 const FEW: usize = 16;
 
-/// What a receiver finds.
+/// The result of a receiver's search.
 #[must_use]
 pub(crate) enum Found {
-    /// Somebody who waits at a peer, won, and the claimant's own offer too if that was open.
+    /// A component that waits at a peer, won, and the claimant's own offer too if that was open.
     Partner {
         waiter: Waiter,
         claim: Claim,
@@ -22,21 +23,21 @@ pub(crate) enum Found {
         value: Value,
     },
     Nobody,
-    /// The claimant's own offer was won by somebody else meanwhile.
+    /// Another thread won the claimant's own offer meanwhile.
     Taken,
 }
 
-/// Who looks for a partner.
+/// The component that looks for a partner.
 #[derive(Clone, Copy)]
 pub(crate) enum Claimant<'a> {
-    /// One whose own offer nobody can know yet.
+    /// One whose own offer no other thread can know yet.
     Unopened,
     /// One that may be won elsewhere while it looks here.
     Open(&'a Seat),
 }
 
-/// Looks among the peers of `channel` for one that waits. Whose turn it is, or the seed of `seat`,
-/// says with which to begin.
+/// Searches the peers of `channel` for one that waits, beginning with the next in turn or as the
+/// seed of `seat` says.
 ///
 /// # Safety
 /// The channel's hub is locked, and `seat` is that of the component that runs the calling code.
@@ -50,12 +51,12 @@ pub(crate) unsafe fn find(channel: &Channel, claimant: Claimant<'_>, seat: &Seat
     }
 }
 
-/// Of several receivers each has its turn.
+/// Finds a receiver; several take turns.
 ///
 /// # Safety
 /// As for `find`.
 unsafe fn find_receiver(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) -> Found {
-    // SAFETY: locked, so peers are alive, and what happens to them does not reach into this one.
+    // SAFETY: locked, so peers are alive, and serving them does not reach into this channel.
     unsafe {
         let places = channel.peer_count();
         if places == 0 {
@@ -76,8 +77,8 @@ unsafe fn find_receiver(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) 
     }
 }
 
-/// Of a few peers each has its turn, and a pending tick as one more; of many, those where somebody
-/// waits, the longest first, and a tick every second time.
+/// Finds a sender. Few peers take turns, and a pending tick counts as one more; of many, those with
+/// waiting senders, the longest first, and a tick every second time.
 ///
 /// # Safety
 /// As for `find`.
@@ -87,8 +88,8 @@ unsafe fn find_sender(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) ->
         let (ticks, next) = channel
             .inner
             .with(|inner| (usize::from(inner.stash.is_some()), inner.next));
-        // Of a few each has its turn, whether it is near or far: by who comes first, those of one
-        // worker tend to come one after another. Nor may a seed depend on how threads run.
+        // Few take turns, whether near or far: served in order of arrival, those of one worker tend
+        // to come one after another. Nor may a seed depend on how threads run.
         let peers = channel.peer_count();
         let goes_by_peers = peers <= FEW || seat.chooses_by_seed();
         let count = if goes_by_peers {
@@ -100,7 +101,7 @@ unsafe fn find_sender(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) ->
         if places == 0 {
             return Found::Nobody;
         }
-        // The first that is ready is next in turn, or else the tick.
+        // The first that is ready is next in turn, otherwise the tick.
         let turn = if goes_by_peers || next == 0 {
             next
         } else {
@@ -132,7 +133,7 @@ unsafe fn find_sender(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) ->
     }
 }
 
-/// Wins from one of several peers where somebody waits. If others wait there too, it goes to the
+/// Wins from one of several peers with waiting senders. If more wait there, the peer goes to the
 /// end.
 ///
 /// # Safety
@@ -155,7 +156,7 @@ unsafe fn win_from_ready(channel: &Channel, place: usize, claimant: Claimant<'_>
 /// # Safety
 /// The channel's hub is locked.
 unsafe fn win_from(peer: &Channel, claimant: Claimant<'_>) -> Found {
-    // SAFETY: locked; what happens to seats does not reach into this queue.
+    // SAFETY: locked; serving seats does not reach into this queue.
     unsafe {
         if !peer.inner.is_made() {
             return Found::Nobody;
@@ -186,9 +187,9 @@ enum Won {
     SelfTaken,
 }
 
-/// Wins the waiter's offer, then the claimant's own. In this order, since nobody but a stopper can
-/// notice for a moment that the waiter was won: with the own offer won first and given back, a
-/// partner at another half-channel could pass by in between and wait for ever.
+/// Wins the waiter's offer, then the claimant's own. In this order only a stopper can notice that
+/// the waiter was briefly won; with the own offer won first and reopened, a partner at another
+/// half-channel could pass by in between and wait for ever.
 fn win(waiter: &Seat, claimant: Claimant<'_>) -> Won {
     let Some(claim) = waiter.state.claim() else {
         return Won::Nothing;
@@ -197,7 +198,7 @@ fn win(waiter: &Seat, claimant: Claimant<'_>) -> Won {
         return Won::Both(claim);
     };
     match me.state.claim() {
-        // The own claim ends when the claimant leaves the queues it stands in.
+        // The own claim ends when the claimant leaves its queues.
         Some(_own) => Won::Both(claim),
         None => {
             waiter.state.reopen(claim);
@@ -212,7 +213,7 @@ fn win(waiter: &Seat, claimant: Claimant<'_>) -> Won {
 /// The channel's hub is locked.
 unsafe fn take_tick(channel: &Channel, claimant: Claimant<'_>) -> Found {
     if let Claimant::Open(me) = claimant {
-        // The own claim ends when the claimant leaves the queues it stands in.
+        // The own claim ends when the claimant leaves its queues.
         let Some(_own) = me.state.claim() else {
             return Found::Taken;
         };
@@ -224,7 +225,7 @@ unsafe fn take_tick(channel: &Channel, claimant: Claimant<'_>) -> Found {
     }
 }
 
-/// Wins a sender and a receiver for somebody who just connected their half-channels.
+/// Wins a sender and a receiver for a caller that just connected their half-channels.
 ///
 /// # Safety
 /// The hub of both is locked.
@@ -263,8 +264,8 @@ pub(crate) unsafe fn find_pair(out: &Channel, into: &Channel) -> Option<transfer
     None
 }
 
-/// Gives a value from outside to a receiver that waits at an `in` half-channel. With nobody there
-/// it is kept until the next receive if `keep`, at most one. True when a receiver got it.
+/// Gives a value from outside to a receiver that waits at an `in` half-channel. Without one, `keep`
+/// stores it, at most one, until the next receive. True when a receiver got it.
 ///
 /// # Safety
 /// The caller has a counted reference to the channel; the payload is a scalar.
@@ -294,7 +295,7 @@ pub(crate) unsafe fn push(channel: &Channel, value: Value, keep: bool) -> bool {
     }
 }
 
-/// Does anybody wait at this half-channel, unserved?
+/// Whether a component waits at this half-channel, unserved.
 ///
 /// # Safety
 /// The caller has a counted reference to the channel.

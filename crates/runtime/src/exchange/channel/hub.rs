@@ -1,22 +1,23 @@
-//! Who may touch half-channels: their hub's lock, or leave of their worker.
+//! Access to half-channels: their hub's lock, or leave of their worker.
 //!
-//! Half-channels that connections tie together are one *group*, in one of three *grades*:
+//! Half-channels tied together by connections are one *group*, in one of three *grades*:
 //!
 //! - *Shared*: the group has a hub, one small lock.
 //! - *Linked*: two half-channels of two workers, and no others ([`super::link`]).
-//! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
-//!   ([`crate::exchange::carrier::Hold`]), which is dear. New half-channels are their worker's. The
-//!   first operation of a component elsewhere, or a connection with a half-channel elsewhere, makes
-//!   the whole group shared. It becomes local or linked again, if it can be, after some operations
-//!   in vain ([`Channel::is_reconsidered`]); what a disconnect sets apart stays shared until then.
+//! - *Local*: all of it belongs to one worker, whose thread needs no lock; other threads ask for
+//!   leave ([`crate::exchange::carrier::Hold`]), which is costly. New half-channels are their
+//!   worker's. The first operation of a component elsewhere, or a connection with a half-channel
+//!   elsewhere, makes the whole group shared. After some operations without a partner it becomes
+//!   local or linked again if possible ([`Channel::is_reconsidered`]); a disconnected part stays
+//!   shared until then.
 //!
-//! Until their runtime is gone hubs are not freed, only used again. So a thread may lock a hub that
-//! its half-channel has left meanwhile: it looks again, under the lock, whether the half-channel
-//! still belongs to this hub.
+//! Hubs are never freed before the end of their runtime, only reused. So a thread may lock a hub
+//! that its half-channel has left meanwhile: under the lock it checks again whether the
+//! half-channel still belongs to this hub.
 //!
-//! Order of locks: two hubs are locked only by `connect`, lower number first, and the second only
-//! while the first is its half-channel's. With a hub's lock one may wait for a worker's leave; with
-//! leave, only for a hub that was put by, which others hold for a look. A hub that is made ready
+//! Order of locks: only `connect` locks two hubs, lower number first, and the second only while the
+//! first is its half-channel's. A holder of a hub's lock may wait for a worker's leave; a holder of
+//! leave may wait only for a hub in reserve, which others lock just to look. A hub that is prepared
 //! for a half-channel is locked and unlocked before the half-channel's own hub is locked.
 
 use std::ptr::{self, NonNull};
@@ -38,7 +39,7 @@ pub(crate) struct Hub {
     state: Mutex<HubState>,
 }
 
-/// What the lock guards, besides the members' `inner`.
+/// The state under the lock, besides the members' `inner`.
 pub(crate) struct HubState {
     pub(crate) members: Vec<NonNull<Channel>>,
 }
@@ -49,7 +50,7 @@ unsafe impl Send for HubState {}
 /// A locked hub.
 pub(crate) type HubGuard = MutexGuard<'static, HubState>;
 
-/// A runtime's hubs: how many were made, and those without members.
+/// A runtime's hubs: the number made, and those without members.
 #[derive(Default)]
 struct Hubs {
     made: usize,
@@ -59,8 +60,8 @@ struct Hubs {
 impl Drop for Hubs {
     fn drop(&mut self) {
         for hub in self.spare.drain(..) {
-            // SAFETY: from `take`. The runtime ends, and with it all that could have come to look
-            // at it.
+            // SAFETY: from `take`. The runtime ends, and with it every thread that could still look
+            // at the hub.
             drop(unsafe { Box::from_raw(ptr::from_ref(hub).cast_mut()) });
         }
     }
@@ -68,7 +69,7 @@ impl Drop for Hubs {
 
 #[cfg(not(loom))]
 static HUBS: Part<std::sync::Mutex<Hubs>> = Part::new(std::sync::Mutex::default);
-/// A number that a hub has alone in the process: in this order several are locked.
+/// The next hub's number, unique in the process: the order in which several are locked.
 static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 impl Hub {
@@ -90,14 +91,14 @@ impl Hub {
         }))
     }
 
-    /// Keeps a hub without members for later.
+    /// Puts a hub without members in reserve.
     fn put_by(&'static self) {
         // The model checker's locks do not outlive a run.
         #[cfg(not(loom))]
         lock_std(&HUBS).spare.push(self);
     }
 
-    /// How many hubs have members.
+    /// Number of hubs with members.
     #[cfg(not(loom))]
     pub(crate) fn in_use() -> usize {
         let hubs = lock_std(&HUBS);
@@ -109,7 +110,7 @@ impl Hub {
     }
 }
 
-/// Where a half-channel belongs.
+/// The group's place: a worker, a line or a hub.
 #[derive(Clone, Copy)]
 enum Place {
     Hub(&'static Hub),
@@ -118,8 +119,8 @@ enum Place {
 }
 
 fn current(channel: &Channel) -> Place {
-    // Acquire pairs with the Release of `move_to`: what was done to the half-channel where it was
-    // before is visible to whoever may touch it where it is.
+    // Acquire pairs with the Release of `move_to`: accesses at the half-channel's former place are
+    // visible to the holders of leave at the new one.
     place_of(channel.place.load(Ordering::Acquire))
 }
 
@@ -130,7 +131,7 @@ fn place_of(place: usize) -> Place {
     if let Some(line) = link::of_mark(place) {
         return Place::Line(line);
     }
-    // SAFETY: hubs live as long as their runtime, and what is no worker's mark is the address of
+    // SAFETY: hubs live as long as their runtime, and a value that is not a mark is the address of
     // one.
     Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
 }
@@ -141,7 +142,8 @@ impl Hub {
     }
 }
 
-/// The place of a half-channel made for a component of this worker; without one, a hub of its own.
+/// The place of a half-channel made for a component of this worker; without a worker, a hub of its
+/// own.
 pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
     if let Some(mark) = carrier::mark_of(home) {
         return (mark, None);
@@ -160,7 +162,7 @@ pub(crate) enum Guard {
     Worker(#[cfg_attr(not(loom), expect(dead_code, reason = "held"))] Hold),
 }
 
-/// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
+/// Acquires leave to touch a half-channel's group. Its light waits are offers afterwards.
 pub(crate) fn lock_of(channel: &Channel) -> Guard {
     loop {
         if let Some(guard) = lock_unless_linked_now(channel) {
@@ -169,7 +171,7 @@ pub(crate) fn lock_of(channel: &Channel) -> Guard {
     }
 }
 
-/// The lock of a half-channel's hub, if it is shared.
+/// Locks a half-channel's hub, if it is shared.
 pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
     let Place::Hub(hub) = current(channel) else {
         return None;
@@ -178,8 +180,8 @@ pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
     is_in(channel, hub.address()).then_some(guard)
 }
 
-/// The same as [`lock_of`]. None if the half-channel was linked while its hub was waited for: that
-/// was for its component, whose operation should try the link before it ends it.
+/// Like [`lock_of`]; None if the half-channel was linked during the wait for its hub: the
+/// link is for its component, whose operation should try it before ending it.
 pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     loop {
         match current(channel) {
@@ -210,8 +212,8 @@ pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     }
 }
 
-/// Links a half-channel with its only peer, and leaves their hub. If that cannot be, the leave
-/// comes back.
+/// Links a half-channel with its only peer, and leaves their hub. Returns the leave if that is not
+/// possible.
 ///
 /// # Safety
 /// `guard` is of the half-channel's group.
@@ -231,7 +233,7 @@ pub(crate) unsafe fn link(channel: &Channel, guard: Guard) -> Result<(), Guard> 
     Ok(())
 }
 
-/// Puts half-channels that belong nowhere any more into a hub.
+/// Puts half-channels that have no place any more into a hub.
 ///
 /// # Safety
 /// The caller has leave to touch them.
@@ -243,7 +245,7 @@ pub(super) unsafe fn found(members: &[NonNull<Channel>]) {
     }
 }
 
-/// Makes offers of the light waits at a half-channel and its peers. The caller has leave.
+/// Inflates the light waits at a half-channel and its peers into offers. The caller has leave.
 fn inflate_around(channel: &Channel) {
     // SAFETY: as the caller promises; peers are alive.
     unsafe {
@@ -268,9 +270,9 @@ fn inflate_around(channel: &Channel) {
     }
 }
 
-/// A shared group whose half-channels all belong to one worker is that worker's again; two that are
-/// connected to each other alone are linked. If neither can be, the leave comes back. It may be
-/// asked by that worker's thread only.
+/// Returns a shared group whose half-channels all belong to one worker to that worker, and links
+/// two that are connected only to each other. Returns the leave if neither is possible. Only that
+/// worker's thread may call this.
 ///
 /// # Safety
 /// `guard` is of the half-channel's group, and the caller runs a component of its home.
@@ -279,7 +281,7 @@ pub(crate) unsafe fn settle_grade(channel: &Channel, guard: Guard) -> Result<(),
     unsafe { localize(channel, guard).or_else(|guard| link(channel, guard)) }
 }
 
-/// How large a group is looked through for whether it is one worker's.
+/// Largest group that is searched for members of other workers.
 const SMALL_GROUP: usize = 16;
 
 /// Makes a shared group local to its only worker, if that is the calling thread's.
@@ -298,7 +300,8 @@ unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
                 && inner_allows
                 && !member.as_ref().is_of_one_that_comes()
         };
-        // One alone is about to be connected, by somebody who would have to ask for leave.
+        // A single half-channel is about to be connected, by a caller that would have to ask for
+        // leave.
         (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)
     };
     let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
@@ -316,12 +319,12 @@ unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
     Ok(())
 }
 
-/// Makes a half-channel shared, whatever it was, until it is reconsidered.
+/// Makes a half-channel shared, whatever its grade, until it is reconsidered.
 pub(crate) fn make_shared(channel: &Channel) {
     loop {
         match current(channel) {
-            // Whoever is about to link it or to make it local, by what it was before, is done once
-            // the lock is ours; then it is somewhere else.
+            // A thread that is linking it or making it local from its former state has finished
+            // once the lock is ours; then its place has changed.
             Place::Hub(hub) => {
                 let _state = hub.lock();
                 if is_in(channel, hub.address()) {
@@ -376,8 +379,8 @@ pub(crate) enum PairGuard {
     Worker(Hold),
 }
 
-/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then.
-/// Light waits are offers afterwards, if there are any at both.
+/// Acquires leave to touch two half-channels, and makes them shared if they belong to different
+/// workers. Light waits are offers afterwards, if there are any at both.
 pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     loop {
         let (of_a, of_b) = match (current(a), current(b)) {
@@ -412,8 +415,8 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
                 continue;
             }
         };
-        // The second is waited for only while the first is known to be right. A hub that was put by
-        // may be taken by somebody who has a worker's leave, and who waits for its lock then.
+        // The second is waited for only while the first is known to be right. A hub in reserve may
+        // be taken by a holder of a worker's leave, who then waits for its lock.
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
         } else if of_a.number < of_b.number {
@@ -441,7 +444,7 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     }
 }
 
-/// Makes one hub of two. The smaller one's members move; it is put by.
+/// Merges two hubs. The smaller one's members move, and it goes into reserve.
 pub(crate) fn merge(pair: PairGuard) -> Guard {
     let (a, b) = match pair {
         PairGuard::One(guard) => return Guard::Hub(guard),
@@ -474,12 +477,12 @@ fn adopt(hub: &'static Hub, state: &mut HubState, member: NonNull<Channel>) {
     move_to(channel, hub.address());
 }
 
-/// The last thing done to a half-channel with the leave that it had before.
+/// Moves a half-channel: the last access with its former leave.
 pub(super) fn move_to(channel: &Channel, place: usize) {
     channel.place.store(place, Ordering::Release);
 }
 
-/// Takes away all peers of a half-channel. A shared one gets a hub of its own.
+/// Removes all peers of a half-channel. A shared one gets a hub of its own.
 pub(crate) fn set_apart(channel: &Channel) {
     loop {
         match current(channel) {
@@ -498,7 +501,7 @@ pub(crate) fn set_apart(channel: &Channel) {
 }
 
 fn set_apart_from_hub(channel: &Channel) {
-    // Before the lock below: no hub is locked while another is held, `connect` aside.
+    // Before the lock below: no hub is locked while another is held, except in `connect`.
     let fresh = Hub::take();
     fresh.lock().members.push(NonNull::from(channel));
     let guard = lock_of(channel);
@@ -511,8 +514,8 @@ fn set_apart_from_hub(channel: &Channel) {
             move_to(channel, fresh.address());
             true
         }
-        // Alone already, or local again since it was looked at. Its leave ends here, before the
-        // other hub is locked.
+        // Alone already, or local again since the check. Its leave ends here, before the other hub
+        // is locked.
         other => {
             drop(other);
             false
@@ -524,7 +527,7 @@ fn set_apart_from_hub(channel: &Channel) {
     }
 }
 
-/// Takes a half-channel that nobody refers to away from its peers and its hub.
+/// Removes an unreferenced half-channel from its peers and its hub.
 pub(crate) fn leave_for_good(channel: &Channel) {
     loop {
         match current(channel) {
@@ -554,10 +557,10 @@ pub(crate) fn leave_for_good(channel: &Channel) {
     }
 }
 
-/// Takes the half-channel and its peers out of each other's lists. The caller has leave.
+/// Removes the half-channel and its peers from each other's lists. The caller has leave.
 fn drop_peers(channel: &Channel) {
-    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which
-    // needs the same leave.
+    // SAFETY: as the caller promises; peers are alive, since a half-channel leaves its peers before
+    // it is freed, which needs the same leave.
     unsafe {
         for peer in channel.take_peers().as_slice() {
             if peer.as_ref().remove_peer(channel) {
@@ -571,7 +574,7 @@ fn drop_peers(channel: &Channel) {
     }
 }
 
-/// Takes a half-channel out of its locked hub's members.
+/// Removes a half-channel from its locked hub's members.
 pub(super) fn leave(state: &mut HubState, channel: &Channel) {
     // SAFETY: locked.
     let place = unsafe { channel.inner.with(|inner| inner.place) };

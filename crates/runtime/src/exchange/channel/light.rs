@@ -1,16 +1,15 @@
 //! Light waiting: rendezvous between components of one worker, without locks and atomics.
 //!
-//! While all half-channels that connections tie together belong to one worker, only its thread
-//! touches them, but for foreign threads that ask for leave ([`crate::exchange::carrier::Hold`]). A
+//! While all half-channels tied together by connections belong to one worker, only its thread
+//! touches them, except foreign threads that ask for leave ([`crate::exchange::carrier::Hold`]). A
 //! component that waits there needs no offer: each half-channel has a *slot* that names the one
-//! component that waits at it, and the component's own struct says what it waits for. The shortest
-//! of these ways are in `hearth.h`, for the C compiler to inline; this is the rest, for references,
+//! component waiting at it, and the component's own struct says for what. The shortest of these
+//! paths are in `hearth.h`, for the C compiler to inline; this module has the rest, for references,
 //! several peers and select.
 //!
-//! Whatever is out of the ordinary (a second component at the same half-channel, an acknowledge, a
-//! stop, a tick, a foreign thread) first *inflates* the light waits it meets into offers and
-//! entries in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as
-//! something is in the queue.
+//! Every unusual case (a second component at the same half-channel, an acknowledge, a stop, a tick,
+//! a foreign thread) first *inflates* the light waits it meets into offers and queue entries, and
+//! continues by the general protocol. The slot then says HEAVY while the queue has entries.
 
 use std::ptr;
 
@@ -24,7 +23,7 @@ use crate::seats::waiting::{
     self, NOTHING, OFFERS, RECEIVES, SELECTED, SELECTS, SENDS, SENDS_COPY, SENDS_MOVING,
 };
 
-/// How a value of this type is sent.
+/// The `waiting` number for sending a value of this type.
 pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     match (object::is_reference(payload), moves) {
         (false, _) => SENDS,
@@ -33,13 +32,13 @@ pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     }
 }
 
-/// So many bytes, a page, are copied within an operation: that takes about as long as to leave it
-/// and look again, some tens of nanoseconds.
+/// Bytes, a page, that are copied within an operation: copying them takes about as long as leaving
+/// it and looking again, some tens of nanoseconds.
 const QUICK: usize = 4096;
 
-/// In a slot with a component: it selects.
+/// Tag of a slot with a selecting component.
 pub(crate) const SELECT: usize = 1;
-/// In a slot: somebody waits here by the general protocol, or a tick does.
+/// Value of a slot where a component waits by the general protocol, or a tick does.
 pub(crate) const HEAVY: usize = 2;
 const TAGS: usize = 3;
 
@@ -52,7 +51,7 @@ fn has_occupant(slot: usize) -> bool {
     slot & HEAVY == 0 && slot != 0
 }
 
-/// What stands in a slot.
+/// The content of a slot.
 enum Slot {
     Free,
     /// A component that sends or receives.
@@ -77,11 +76,11 @@ unsafe fn look(channel: &Channel) -> Slot {
     if slot & SELECT == 0 {
         return Slot::One(component);
     }
-    // SAFETY: a component stands in slots only while it is parked, or ready and not yet settled.
+    // SAFETY: slots name a component only while it is parked, or ready and not yet settled.
     if unsafe { (*component).waiting } == SELECTS {
         Slot::Selecting(component)
     } else {
-        // Served elsewhere, and about to take itself away.
+        // Served elsewhere, and about to remove itself.
         channel.slot.set(0);
         Slot::Free
     }
@@ -163,8 +162,8 @@ pub(super) unsafe fn send(
             }
             return Some(Step::Done);
         }
-        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached:
-        // the queue is not its own afterwards, unless it looks again.
+        // Copying more may take long and delays nobody. Meanwhile this thread may be detached: then
+        // the queue is no longer its own, unless it checks again.
         drop(entered);
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
         carrier::wake(seat_of(receiver));
@@ -204,14 +203,14 @@ pub(super) unsafe fn receive(
 
 enum Sender<'a> {
     Nobody,
-    /// Somebody is there whom only the general protocol can serve.
+    /// Only the general protocol can serve the component there.
     Heavy,
     Waits {
         out: &'a Channel,
     },
 }
 
-/// The peer with a waiting sender whose turn it is.
+/// The next peer in turn with a waiting sender.
 ///
 /// # Safety
 /// The caller may touch the half-channels.
@@ -233,7 +232,7 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
     }
 }
 
-/// The same, of a half-channel with several peers.
+/// [`ready_sender`] for a half-channel with several peers.
 ///
 /// # Safety
 /// As for `ready_sender`.
@@ -245,7 +244,7 @@ unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
             match look(out) {
                 // Several receivers at one sender take turns by the general protocol.
                 Slot::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
-                // Who waits by the general protocol is served by it, in the same turn.
+                // A general wait is served by the general protocol, in the same turn.
                 Slot::One(_) | Slot::Selecting(_) | Slot::Heavy => return Sender::Heavy,
                 Slot::Free => {
                     channel.inner.with_mut(Inner::take_ready);
@@ -256,15 +255,14 @@ unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
     }
 }
 
-/// Bytes of the value that a component gives and has just begun to wait with, if it waits lightly
-/// at a half-channel of its worker and nobody has taken the value yet.
+/// Bytes of the value that a component offers and has just begun to wait with, if it waits lightly
+/// at a half-channel of its worker and no receiver has taken the value yet.
 ///
 /// # Safety
-/// The component was blocked by the calling code, on its worker's thread, which has not run another
-/// since.
+/// The calling code blocked the component, on its worker's thread, which has not run another since.
 pub(crate) unsafe fn size_to_give(component: *mut Component) -> Option<usize> {
-    // SAFETY: only its own worker resumes it, so it is alive; with leave nobody takes the value
-    // meanwhile, and whether somebody had is seen after that was had.
+    // SAFETY: only its own worker resumes it, so it is alive; under leave nobody takes the value,
+    // and an earlier receiver shows once leave is acquired.
     unsafe {
         let channel = (&raw const (*component).waits_at)
             .read_volatile()
@@ -357,7 +355,7 @@ pub(super) unsafe fn select(
     }
 }
 
-/// Waits at all arms, at which nobody sends.
+/// Waits at all arms, none of which has a sender.
 ///
 /// # Safety
 /// The component runs the calling code and has entered; the arms' slots are free, and one is open.
@@ -373,8 +371,8 @@ pub(super) unsafe fn wait(component: *mut Component, arms: &[Arm], site: *const 
     Step::Blocked
 }
 
-/// Puts a selecting component into the slots of its arms. `kept` is where it selected last, most
-/// often the same.
+/// Puts a selecting component into the slots of its arms. `kept` lists those of its previous
+/// select, most often the same.
 ///
 /// # Safety
 /// The caller may touch the half-channels, whose slots are free.
@@ -405,8 +403,8 @@ unsafe fn wait_at_all(component: *mut Component, arms: &[Arm], kept: &mut Vec<Re
     kept.truncate(count);
 }
 
-/// A select that was served leaves the slots of its other arms. Its worker calls, before it resumes
-/// the component.
+/// Removes a served select from the slots of its other arms. Its worker calls this before it
+/// resumes the component.
 ///
 /// # Safety
 /// The component is ready, and the caller runs its worker.
@@ -417,12 +415,13 @@ pub(crate) unsafe fn settle(component: *mut Component) {
         let seat = seat_of(component);
         let home: &'static carrier::Worker = &*(*component).home.cast::<carrier::Worker>();
         let _hold = home.hold();
-        // Not before it is held: who empties a slot as it changes hands goes by this word.
+        // Not before it is held: the thread that empties a slot as it changes hands goes by this
+        // word.
         (*component).waiting = NOTHING;
         seat.more.with(|more| {
             for registration in &more.arms {
                 let channel = &*registration.channel.cast::<Channel>();
-                // One that is not its worker's any more was emptied as it changed hands.
+                // A half-channel that changed hands was emptied then.
                 if channel.is_at(home.mark())
                     && channel.slot.get() == component.expose_provenance() | SELECT
                 {
@@ -433,10 +432,10 @@ pub(crate) unsafe fn settle(component: *mut Component) {
     }
 }
 
-/// Makes an offer of the light wait at a half-channel, if there is one.
+/// Inflates the light wait at a half-channel, if there is one, into an offer.
 ///
 /// # Safety
-/// The caller may touch the half-channel's worker's half-channels.
+/// The caller may touch all half-channels of its worker.
 pub(super) unsafe fn inflate_at(channel: &Channel) {
     let slot = channel.slot.get();
     if has_occupant(slot) {
@@ -452,12 +451,12 @@ pub(super) unsafe fn inflate_at(channel: &Channel) {
     }
 }
 
-/// Makes an offer of a component's light wait, if it has one.
+/// Inflates a component's light wait, if it has one, into an offer.
 ///
 /// # Safety
 /// The caller may touch what belongs to the component's worker.
 pub(crate) unsafe fn inflate(component: *mut Component) {
-    // SAFETY: as the caller promises: nobody else touches the component or its half-channels.
+    // SAFETY: as the caller promises: no other thread touches the component or its half-channels.
     unsafe {
         let seat = seat_of(component);
         let kind = waiting::waiting_at_leave(component);

@@ -1,32 +1,31 @@
-//! Links: a cache line between two half-channels that are connected to each other alone, one with
-//! each of two workers.
+//! Links: a cache line between two half-channels of two workers, connected only to each other.
 //!
-//! The line has a word that says who waits and what was handed over, and the values. Either side
-//! changes the word by exchange, in a section of its own worker ([`Linked`]); nobody locks. A value
-//! for a receiver that waits is *given*, and its sender goes on. Otherwise the sender waits with
-//! its value in the line, *full*, until the receiver has *taken* it.
+//! The line has the values, and a word for waits and for handed-over values. Either side changes the
+//! word by exchange, in a section of its own worker ([`Linked`]), without locks. A value for a
+//! waiting receiver is *given*, and its sender continues. Otherwise the sender waits with its value
+//! in the line, *full*, until the receiver has *taken* it.
 //!
 //! ```text
 //!   sender                                  receiver
 //!   WAITS?  value in `given`,               FULL?  value out of `full`,
-//!           WAITS → GIVEN, goes on                 FULL → TAKEN, goes on
+//!           WAITS → GIVEN, continues               FULL → TAKEN, continues
 //!   else    value in `full`, FULL, blocked  else   WAITS, blocked
 //!   polls for TAKEN                         polls for GIVEN
 //! ```
 //!
-//! A sign stays in the word after its side has seen it: to clear it at once would fetch the line
-//! for writing, only to have it fetched back. The side's next wait clears it. Whether a side waits
-//! is known by its half-channel's slot, which is its own worker's.
+//! A bit stays in the word after its side has seen it: clearing it at once would fetch the line for
+//! writing, only to have it fetched back. The side's next wait clears it. A side's own slot, which
+//! belongs to its worker, says whether it waits.
 //!
-//! A blocked side stands in its worker's *watch list*, which the worker looks through now and then,
-//! and all the time while it has nothing else to do. Before the worker sleeps, and where the list
-//! is full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to
-//! its worker. So nothing is asked on the way of a message but the word.
+//! A blocked side is in its worker's *watch list*, which the worker checks now and then, and
+//! continuously while it is idle. Before the worker sleeps, and when the list is full, it sets the
+//! side's TELL bit instead; the other side then posts the component to its worker when it gives or
+//! takes. So the word is all that a message's path checks.
 //!
-//! Everything else (a stop, a disconnect, a select, a third party) first *unlinks*: with both
-//! workers' leave, what waits becomes offers, what was handed over is delivered, and the two
-//! half-channels get a hub. Until their runtime is gone lines are not freed, only used again, so
-//! that a stale one can be looked at: see [`unlink`].
+//! Every other case (a stop, a disconnect, a select, a third party) first *unlinks*: with both
+//! workers' leave, waits become offers, values handed over are delivered, and the two half-channels
+//! get a hub. Lines are never freed before the end of their runtime, only reused, so that a stale
+//! one can be read: see [`unlink`].
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU8;
@@ -48,9 +47,9 @@ const GIVEN: usize = 2;
 const FULL: usize = 4;
 /// The receiver has it.
 const TAKEN: usize = 8;
-/// The receiver's worker does not watch.
+/// The receiver's worker does not watch: post the receiver.
 const TELL_RECEIVER: usize = 16;
-/// Nor does the sender's.
+/// The sender's worker does not watch: post the sender.
 const TELL_SENDER: usize = 32;
 
 /// In the slot of an end: its component waits.
@@ -62,30 +61,30 @@ pub(crate) struct Line {
     word: AtomicUsize,
     given: Watched<Value>,
     full: Watched<Value>,
-    /// How the value in `full` is sent: a number of `light`.
+    /// The manner of sending the value in `full`: a number of `light`.
     manner: Watched<u8>,
     sender: Watched<*mut Component>,
     receiver: Watched<*mut Component>,
     ends: Ends,
 }
 
-/// What does not change while the link is.
+/// The fields that are constant while the link exists.
 #[repr(align(128))]
 struct Ends {
     out: Watched<*const Channel>,
     into: Watched<*const Channel>,
-    /// Their workers: where a stale line is looked at, these are atomic.
+    /// Their workers: atomic, since stale lines are read.
     out_worker: AtomicUsize,
     into_worker: AtomicUsize,
 }
 
-// SAFETY: the values and components are written by the side whose turn the word says it is, the
-// ends with both workers' leave.
+// SAFETY: the side whose turn it is by the word writes the values and components; a holder of both
+// workers' leave writes the ends.
 unsafe impl Sync for Line {}
 // SAFETY: as above.
 unsafe impl Send for Line {}
 
-/// A runtime's lines: how many were made, and those that link nothing.
+/// A runtime's lines: the number made, and those that link nothing.
 #[derive(Default)]
 struct Lines {
     made: usize,
@@ -96,8 +95,8 @@ struct Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         for line in self.spare.drain(..) {
-            // SAFETY: from `Line::new`. The runtime ends, and with it all that could have come to
-            // look at it.
+            // SAFETY: from `Line::new`. The runtime ends, and with it every thread that could still
+            // look at the line.
             drop(unsafe { Box::from_raw(ptr::from_ref(line).cast_mut()) });
         }
     }
@@ -110,7 +109,7 @@ loom::lazy_static! {
     static ref LINES: Mutex<Lines> = Mutex::new(Lines::default());
 }
 
-/// How many links there are.
+/// Number of links.
 #[cfg(not(loom))]
 pub(crate) fn in_use() -> usize {
     let lines = lock(&LINES);
@@ -145,10 +144,10 @@ impl Line {
         }))
     }
 
-    /// Asks for the line at once as one that will be written: read first, it would travel twice.
+    /// Prefetches the line for writing: read first, it would travel twice.
     fn fetch(&self) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch has no effect but in caches.
+        // SAFETY: a prefetch affects only caches.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(
                 ptr::from_ref(self).cast(),
@@ -168,7 +167,7 @@ impl Line {
     }
 }
 
-/// The line whose mark this is.
+/// The line with this mark.
 pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
     // SAFETY: lines live as long as their runtime, and only their marks have this bit alone.
     (place & 3 == MARK).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
@@ -176,7 +175,8 @@ pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
 
 // ---- making and ending ------------------------------------------------------------------------
 
-/// Can these two be linked? Each is the other's only peer, with another worker, and nothing pends.
+/// Whether these two can be linked: each is the other's only peer, with another worker, and nothing
+/// is pending.
 ///
 /// # Safety
 /// The caller has locked their hub.
@@ -197,7 +197,7 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
         && stay
 }
 
-/// Links a half-channel with its only peer, if that can be. The hub's guard must be dropped next.
+/// Links a half-channel with its only peer, if possible. The hub's guard must be dropped next.
 ///
 /// # Safety
 /// The caller has locked the half-channel's hub.
@@ -227,22 +227,22 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
         for end in [out, into] {
             hub::leave(guard, end);
         }
-        // Not both at once: see `unlink`.
+        // One after the other: see `unlink`.
         hub::move_to(out, line.mark());
         hub::move_to(into, line.mark());
         true
     }
 }
 
-/// Makes a half-channel that is linked by this line shared, unless it is linked no more.
+/// Makes a half-channel linked by this line shared, unless it has been unlinked.
 pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     let (Some(a), Some(b)) = line.workers() else {
-        // Somebody has just ended it; the caller looks again.
+        // Another thread has just ended it; the caller looks again.
         spin_loop();
         return;
     };
-    // Half of this may be of another link, which the line has come to serve between the two looks.
-    // Nobody gets the leave of one worker twice.
+    // The line may have come to serve another link between the two loads, and half of this pair be
+    // of that. The leave of one worker is never taken twice.
     if ptr::eq(a, b) {
         return;
     }
@@ -253,20 +253,20 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         // The line has come to serve others meanwhile; the caller looks again.
         return;
     }
-    // SAFETY: it serves this half-channel, so its ends stay as long as both workers' leave is ours.
+    // SAFETY: it serves this half-channel, so its ends stay as long as we hold both workers' leave.
     let (out, into) = unsafe { (&*line.ends.out.get(), &*line.ends.into.get()) };
     if !out.is_at(line.mark()) || !into.is_at(line.mark()) {
-        // Whoever links them has moved one, and is about to move the other.
+        // The linking thread has moved one, and is about to move the other.
         spin_loop();
         return;
     }
-    // SAFETY: both workers' leave is ours, so nobody else touches the line, its half-channels, or
-    // the components that wait here.
+    // SAFETY: we hold both workers' leave, so no other thread touches the line, its half-channels,
+    // or the components that wait here.
     unsafe {
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::ground::planted_faults::faults::forget_given(word, GIVEN);
-        // Who waits says so in its slot. That the word says it too is doubted only where a model
+        // A waiting component is in its slot. The word is checked as well only because a model
         // plants a fault.
         if into.slot.replace(0) != 0 && word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
@@ -304,18 +304,18 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     lock(&LINES).spare.push(line);
 }
 
-/// What a component waits for, looked at by its worker before it is resumed.
+/// The component's wait, read by its worker before it resumes the component.
 ///
 /// # Safety
 /// The component is alive.
 pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
-    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may
-    // be told by who ends that link that it is served already. SAFETY: as the caller promises;
-    // others change it by atomic stores or before it is posted.
+    // Acquire pairs with the Release of `delivered`: a component posted for its link may learn from
+    // the thread that ends that link that it is served already. SAFETY: as the caller promises;
+    // other threads change it by atomic stores or before it is posted.
     unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
 }
 
-/// A component has got what it waited for at a link, before it was resumed for it.
+/// Marks a component as served at a link, before it is resumed for it.
 ///
 /// # Safety
 /// The component is the caller's to touch.
@@ -352,14 +352,15 @@ unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) 
     }
 }
 
-/// Changes the word as `next` says, which may see it again, changed.
+/// Changes the word by `next`, which may be called again with a changed word.
 fn change(line: &Line, next: impl Fn(usize) -> Option<usize>) -> Result<usize, usize> {
-    // Acquire and Release: with the word go the values, both ways.
+    // Acquire and Release: the values travel with the word, both ways.
     line.word
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
 }
 
-/// Does the other side's worker not watch, by what the word was before it was changed?
+/// Whether the other side must be told: its worker does not watch, according to the word before the
+/// change.
 fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
     #[cfg(loom)]
     if crate::ground::planted_faults::faults::tells_nobody() {
@@ -500,7 +501,7 @@ impl Watch {
         if self.is_sender { TAKEN } else { GIVEN }
     }
 
-    /// Is the wait over? A look that changes nothing.
+    /// Whether the wait is over. Changes nothing.
     pub(crate) fn is_over(&self) -> bool {
         self.line.word.load(Ordering::Acquire) & self.sign() != 0
     }
@@ -514,7 +515,7 @@ impl Watch {
         self.is_over().then(|| unsafe { self.deliver() })
     }
 
-    /// Has the other side tell from now on; the component, if its wait is over already.
+    /// Makes the other side tell from now on; returns the component if its wait is over already.
     ///
     /// # Safety
     /// As for `look`.
@@ -550,14 +551,14 @@ impl Watch {
     }
 }
 
-/// Is the wait of a component over that is blocked at a link? For the simulator's looks, while
+/// Whether the wait of a component blocked at a link is over. For the simulator's checks, while
 /// nothing else runs.
 pub(crate) fn is_over(channel: &Channel) -> bool {
     of_mark(channel.where_it_is())
         .is_some_and(|line| Watch::new(line, channel.direction == Direction::Out).is_over())
 }
 
-/// Before a component is resumed that somebody posted: takes what its link has for it.
+/// Takes a posted component's result from its link, before it is resumed.
 ///
 /// # Safety
 /// The component is ready, and the caller runs its worker.

@@ -1,7 +1,8 @@
-//! Servers that come to their callers, under every interleaving that the model checker can reach.
+//! Servers that migrate to their callers, under every interleaving that the model checker can
+//! reach.
 //!
-//! What the model does not see: that the half-channels of a server's ports are neither linked nor
-//! made one worker's, as models have no ports.
+//! The model does not cover ports: it does not show that the half-channels of a server's ports are
+//! never linked nor made one worker's.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{Direction, connect, disconnect};
 use crate::exchange::carrier;
 use crate::ground::planted_faults::faults;
 
-/// An in of the first worker, and for each of some workers an out that is connected to it.
+/// An in of the first worker, and for each of the given workers an out connected to it.
 fn server_and_clients<const N: usize>(clients: [usize; N]) -> (Arc<Half>, [Arc<Half>; N]) {
     let into = Half::at(Direction::In, carrier::worker(0));
     let outs = clients.map(|worker| {
@@ -22,13 +23,13 @@ fn server_and_clients<const N: usize>(clients: [usize; N]) -> (Arc<Half>, [Arc<H
     (into, outs)
 }
 
-/// A server that receives so many values from anyone.
+/// A server that receives `count` values from anyone.
 fn server(into: &Arc<Half>, expected: Expected, count: usize) -> Arc<Player> {
     let receives = (0..count).map(|_| receive(into, expected));
     Player::new(0, [Act::Come(true)].into_iter().chain(receives).collect())
 }
 
-/// It is parked or about to be when a client of another worker sends, twice.
+/// The server is parked or about to park when a client of another worker sends, twice.
 fn it_comes() {
     let (into, [out]) = server_and_clients([1]);
     let _players = [
@@ -111,8 +112,7 @@ fn loom_a_server_is_disconnected_as_it_comes() {
     });
 }
 
-/// It goes on light ways again where it has come to, while somebody asks it to stop by its former
-/// home.
+/// The server uses light waits again at its new worker, while its former home asks it to stop.
 #[test]
 fn loom_a_server_stays_where_it_is() {
     check(1, || {

@@ -2,9 +2,9 @@
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p hearth-runtime --release loom_`.
 //!
-//! What loom cannot see: the components' own structs, which are C's and plain memory (their writers
-//! hold a claim, and the claim's ordering is checked by `offer`, a watched cell written beside
-//! them); the thread carrier's parker; reuse of hubs. Workers are in `loom_workers.rs`.
+//! Loom cannot see the components' own structs, which are C's plain memory (their writers hold a
+//! claim, and `offer` checks the claim's ordering with a watched cell written beside them); the
+//! thread carrier's parker; reuse of hubs. Workers are in `loom_workers.rs`.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -69,7 +69,7 @@ pub(super) const fn kind_of(
 
 static ACTOR: Static<ComponentType> = kind_of(c"Actor", never);
 
-/// What a component's struct begins with.
+/// The head of a component's struct.
 pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component {
     Component {
         r#type: of,
@@ -114,10 +114,10 @@ pub(super) fn make<C>(id: u64, component: C) -> *mut Component {
     unsafe { (&raw mut (*body).component).cast() }
 }
 
-/// Frees a component, unless the model has failed: then its objects work no more.
+/// Frees a component, unless the model has failed: its objects are unusable then.
 ///
 /// # Safety
-/// It was made from a `C`, and nobody uses it any more.
+/// It was made from a `C`, and nothing uses it any more.
 pub(super) unsafe fn free<C>(component: *mut Component) {
     if std::thread::panicking() {
         return;
@@ -150,7 +150,7 @@ impl Actor {
         unsafe { seat_of(self.component) }
     }
 
-    /// What a carrier does with a step.
+    /// Treats a step as a carrier does.
     fn carry(&self, step: Step) -> Step {
         if step != Step::Blocked {
             return step;
@@ -254,7 +254,7 @@ impl Half {
         )))
     }
 
-    /// Of a worker.
+    /// Makes a half-channel of a worker.
     pub(super) fn at(direction: Direction, worker: &'static Worker) -> Arc<Half> {
         Arc::new(Half(Channel::new(&raw const INTEGER.0, direction, worker)))
     }
@@ -277,7 +277,7 @@ impl Drop for Half {
 
 pub(super) fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    // `LOOM_MAX_PREEMPTIONS` says otherwise.
+    // `LOOM_MAX_PREEMPTIONS` overrides it.
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 20_000;
     faults::heal();
@@ -467,7 +467,7 @@ fn loom_two_connects_merge_three_hubs() {
     });
 }
 
-/// Both ends are told to stop while they meet: they end alike.
+/// Both ends are asked to stop while they meet: they end alike.
 fn stop_races() {
     let (s, r) = (Actor::new(1), Actor::new(2));
     let (out, into) = (Half::out(), Half::into());
@@ -519,7 +519,7 @@ fn loom_stop_races_with_a_sender_won_and_given_back() {
             thread::spawn(move || r.select(&[&a, &b]).unwrap().0)
         };
         request_stop(actors[1].seat());
-        // Should the second have stopped unserved, the first is the receiver's.
+        // If the second has stopped unserved, the first is the receiver's.
         let arm = receiver.join().unwrap();
         request_stop(actors[0].seat());
         for (index, sender) in senders.into_iter().enumerate() {
@@ -556,9 +556,9 @@ fn loom_acknowledge_holds_until_released() {
     });
 }
 
-/// A carrier that has just seen a component block still looks at its part of the seat: a worker may
-/// call it home, a select gives back its scratch space. Who completes the wait leaves that part
-/// alone.
+/// A carrier that has just seen a component block still reads its part of the seat: a worker may
+/// call it home, a select returns its scratch space. The thread that completes the wait leaves that
+/// part alone.
 #[test]
 fn loom_a_failed_acknowledge_leaves_the_carriers_part_alone() {
     check(3, || {

@@ -2,9 +2,9 @@
 //! moves, and threads that are detached.
 //!
 //! Components run scripts. Two workers run them, and at times a third party interferes. When
-//! nothing runs any more, all scripts must have ended: a lost wake-up, or a count that is too low,
-//! is found by that. Whoever touches a queue, a watch list, a slot or a line without leave is found
-//! by the cells.
+//! nothing runs any more, all scripts must have ended: this detects lost wake-ups and counts that
+//! are too low. The cells detect any access to a queue, a watch list, a slot or a line without
+//! leave.
 
 use std::cell::Cell;
 use std::ptr;
@@ -24,33 +24,33 @@ use crate::ground::sync::{AtomicBool, Ordering};
 use crate::outside::idle::Visit;
 use crate::seats::seat::seat_of;
 
-/// What a script does: first a call, then, when that has ended, a look at the results.
+/// An action of a script: first a call, then, when that has ended, a check of the results.
 pub(super) enum Act {
     Send(Arc<Half>, i32),
     Receive(Arc<Half>, Expected),
     Select(Vec<Arc<Half>>, Expected),
     Do(Box<dyn Fn()>),
-    /// The component comes to its callers from now on, or does so no more.
+    /// The component starts, or stops, migrating to its callers.
     Come(bool),
     Move(usize),
 }
 
-/// What a receive may give.
+/// The values that a receive may give.
 pub(super) type Expected = &'static [i32];
 
-/// A component that does what is written.
+/// A component that runs a script.
 #[repr(C)]
 struct Scripted {
     base: Component,
     script: Vec<Act>,
     at: usize,
     is_blocked: bool,
-    /// A thread is in its code, and be it about to return from an operation that waits.
+    /// A thread is in its code, even if about to return from an operation that waits.
     is_run: AtomicBool,
 }
 
 std::thread_local! {
-    /// A component was run by two threads at once. A model's threads are one.
+    /// Two threads ran a component at once. All threads of a model are one to the system.
     static OVERLAPS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -61,7 +61,7 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
     // SAFETY: a worker runs the component.
     unsafe {
         if (*scripted).is_run.swap(true, Ordering::Relaxed) {
-            // No panic leaves what C calls.
+            // A panic must not leave a function that C calls.
             OVERLAPS.set(true);
         }
         loop {
@@ -175,7 +175,7 @@ impl Player {
         Arc::new(Player { component })
     }
 
-    /// As `component::stop` does.
+    /// Stops it as `component::stop` does.
     pub(super) fn stop(&self) {
         // SAFETY: lives as long as the player.
         unsafe {
@@ -204,7 +204,7 @@ fn pair() -> (Arc<Half>, Arc<Half>) {
     halves
 }
 
-/// The same, linked.
+/// A linked pair.
 fn linked_pair() -> (Arc<Half>, Arc<Half>) {
     let halves = pair();
     // SAFETY: locked.
@@ -213,7 +213,7 @@ fn linked_pair() -> (Arc<Half>, Arc<Half>) {
     halves
 }
 
-/// Runs workers until nothing runs, and meanwhile `third`, on a thread of the outside.
+/// Runs workers until nothing runs, and meanwhile `third`, on an outside thread.
 pub(super) fn run(workers: usize, third: impl FnOnce()) {
     for index in 0..workers {
         carrier::start(index);
@@ -230,7 +230,7 @@ pub(super) fn run(workers: usize, third: impl FnOnce()) {
     assert!(!OVERLAPS.take(), "a component was run twice at once");
 }
 
-/// Runs workers until nothing runs, and has the monitor look at the first.
+/// Runs workers until nothing runs, and lets the monitor check the first.
 pub(super) fn run_monitored(workers: usize) {
     for index in 0..workers {
         carrier::start(index);
@@ -296,7 +296,7 @@ fn loom_a_full_watch_list() {
     });
 }
 
-/// A third party ends the link with a message under way.
+/// A third party ends the link with a message in flight.
 #[test]
 fn loom_a_link_ends_by_a_third_party() {
     check(1, || {
@@ -309,7 +309,7 @@ fn loom_a_link_ends_by_a_third_party() {
     });
 }
 
-/// The sender ends it with its message under way.
+/// The sender ends it with its message in flight.
 fn given_and_disconnected() {
     let (out, into) = linked_pair();
     let leave = {
@@ -327,7 +327,7 @@ fn loom_what_was_given_comes_though_the_link_ends() {
     check(2, given_and_disconnected);
 }
 
-/// The same, and the next goes over another link, on the same line.
+/// Ends it likewise; the next message goes over another link on the same line.
 fn disconnected_by_its_sender() {
     let (out, into) = linked_pair();
     let leave = {
@@ -492,8 +492,8 @@ fn loom_stops_race_with_a_light_rendezvous() {
     });
 }
 
-/// The owner of a half-channel disconnects it and gives its reference back, while a component waits
-/// there and is called off: the component's own reference is the last.
+/// The owner of a half-channel disconnects it and releases its reference while a component waits
+/// there and is cancelled: the component's own reference is the last.
 #[test]
 fn loom_a_half_channel_goes_where_one_waits() {
     check(2, || {
@@ -529,7 +529,7 @@ fn loom_a_value_comes_from_outside() {
 
 // ---- detaching ----------------------------------------------------------------------------------
 
-/// A component is detached while it computes, and comes back to meet another of its worker.
+/// A component is detached while it computes, and returns to meet another of its worker.
 fn one_is_detached() {
     let (out, into) = local_pair();
     let _players = [

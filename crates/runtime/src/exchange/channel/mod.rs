@@ -1,17 +1,17 @@
-//! Half-channels: what components send on and receive from.
+//! Half-channels: the objects that components send on and receive from.
 //!
-//! A half-channel has a direction, a payload type and a set of peers. All half-channels that
-//! connections tie together are one group, with one leave for all: the lock of their [`hub`], or
-//! their worker's (*local* grade; see [`light`]). The protocol is written down in
-//! `docs/internals/channels.md`; in short: whoever comes second finds the first in a queue under
-//! the hub's lock, claims its offer, leaves the lock, hands the value over and wakes it.
+//! A half-channel has a direction, a payload type and a set of peers. All half-channels tied
+//! together by connections are one group, with one leave for all: the lock of their [`hub`], or
+//! their worker's (*local* grade; see [`light`]). `docs/internals/channels.md` describes the
+//! protocol; in short: the second to arrive finds the first in a queue under the hub's lock, claims
+//! its offer, releases the lock, hands the value over and wakes it.
 //!
 //! | field | written by | read by | under |
 //! |---|---|---|---|
 //! | `place` | connect, disconnect, sharing, with leave | all | re-read with leave |
 //! | `inner`, `sole`, `slot`, `arm`, `served` | those with leave | those with leave | leave |
 //! | `refs` | holders of references | | |
-//! | the rest | nobody after creation | all | |
+//! | the rest | only its maker | all | |
 
 mod claim;
 pub(crate) mod hub;
@@ -56,12 +56,12 @@ use wiring::connect;
 pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
-/// A shared connection is looked at for a better grade when so many operations have found nobody
-/// there: more than the two or three of a connection that is made for a request and its answer, and
-/// not for ever, since some keep asking for what the better grade cannot do.
+/// Operations without a partner after which a shared connection is tried for a better grade: more
+/// than the two or three of a connection made for one request and its answer, and limited, since
+/// some programs keep asking for things that the better grade cannot do.
 const RECONSIDERED: [u8; 3] = [4, 16, 64];
 
-/// Which way values go.
+/// The direction of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Direction {
@@ -69,49 +69,48 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// What a half-channel was made for.
+/// The purpose a half-channel was made for.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin {
-    /// A port of a component, in whose memory it lies: so many half-channels before the seat.
+    /// A port of a component, in whose memory it lies, this many half-channels before the seat.
     Port { before_seat: u16 },
     /// Nothing: it is part of a [`Free`] one.
     Free,
 }
 
-/// A half-channel. It begins as `hearth.h` has it.
+/// A half-channel. Its first fields are laid out as in `hearth.h`.
 #[repr(C)]
 pub struct Channel {
     /// The mark of the worker it belongs to, or the address of its hub.
     place: AtomicUsize,
-    /// The only peer; null if there is none or are several.
+    /// The only peer; null for none or several.
     pub(crate) sole: Cell<*const Channel>,
-    /// Who waits here, lightly: see [`light`].
+    /// The component that waits here lightly: see [`light`].
     pub(crate) slot: Cell<usize>,
     pub(crate) inner: Lazily<Inner>,
-    /// Which arm of its select the component in the slot waits in; otherwise its place among the
-    /// peers of its peer when it was last known.
+    /// The arm of its select in which the component in the slot waits; otherwise the last known
+    /// place among the peers of its peer.
     pub(crate) arm: Cell<u32>,
-    /// Of an in: when a select took from here last, by its worker's count. One that comes from
-    /// another worker, or from before the count began anew, may be one turn early or late. Of an
-    /// out: in how many lists of outs with senders it stands.
+    /// For an in: the latest turn in which a select took from here, by its worker's count. A
+    /// half-channel from another worker, or from before the count wrapped, may be one turn early or
+    /// late. For an out: the number of lists of ready outs that contain it.
     pub(crate) served: Cell<u32>,
     refs: AtomicU32,
-    /// How many half-channels before its component's seat it lies; 0 for a free one.
+    /// Its distance from its component's seat, in half-channels; 0 for a free one.
     before_seat: u16,
     pub(crate) direction: Direction,
-    /// How many operations have found nobody, while its connection was shared: see
-    /// [`RECONSIDERED`].
+    /// Operations without a partner while its connection was shared: see [`RECONSIDERED`].
     misses: Cell<u8>,
 }
 
-/// A half-channel that is no component's port, with what those find in the component's type.
+/// A half-channel outside any port, with the fields that a port finds in its component's type.
 #[repr(C)]
 struct Free {
     channel: Channel,
     payload: *const Type,
-    /// The worker of the component that made it; null for a thread. Only in models it moves.
+    /// The worker of the component that made it; null for a thread. Changes only in models.
     home: std::sync::atomic::AtomicPtr<Worker>,
-    /// The number of that component, 0 if there is none; who makes one nearly always uses it.
+    /// The number of that component, 0 for none; the maker nearly always uses it.
     maker: u64,
 }
 
@@ -119,8 +118,8 @@ struct Free {
 const _: () = assert!(size_of::<Channel>() == 48);
 const _: () = assert!(size_of::<Channel>().is_multiple_of(align_of::<Seat>()));
 
-/// For half-channels that stand for something outside: they learn that nobody is connected to them
-/// any more. Must neither wait nor touch channels.
+/// A callback for half-channels that stand for something outside: called when their last connection
+/// ends. Must neither wait nor touch channels.
 pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
 // As `hearth.h` has it; a test of the header holds it to the same numbers.
@@ -133,42 +132,41 @@ const _: () = assert!(
         && std::mem::offset_of!(Channel, served) == std::mem::offset_of!(Channel, arm) + 4
 );
 
-/// What few half-channels need, with leave.
+/// Fields that few half-channels need, under leave.
 #[derive(Default)]
 pub(crate) struct Inner {
-    /// Who waits here: senders if the half-channel is an out, receivers if an in. Entries of a
-    /// select that was served elsewhere stay until that component has settled.
+    /// The waiting components: senders if the half-channel is an out, receivers if an in. Entries
+    /// of a select that was served elsewhere stay until that component has settled.
     pub(crate) queue: VecDeque<Waiter>,
-    /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers
-    /// first.
+    /// The peers, if several. Not counted: a half-channel leaves its peers before it is freed.
     several: Vec<NonNull<Channel>>,
-    /// Of an in with several peers: all those where somebody waits, in turn, and some where
-    /// somebody did.
+    /// The peers of an in with several: all with a waiting component, in turn, and some that had
+    /// one.
     ready: VecDeque<NonNull<Channel>>,
-    /// At so many of them, from the first, nobody waits lightly.
+    /// Number of peers, from the first, without light waits.
     heavy: usize,
     /// Index of the peer to try first: the one after the last partner. Of an in with many peers:
-    /// not 0 if it is a tick's turn.
+    /// not 0 if the tick is next in turn.
     next: usize,
     /// Index in the hub's members.
     place: usize,
-    /// A tick that nobody has taken yet (in only).
+    /// A tick not yet taken (in only).
     stash: Option<Value>,
     /// Called when the last peer leaves, with leave.
     watch: Option<Watch>,
-    /// The port of another component that it stands for, in another process.
+    /// The port of a component in another process that it stands for.
     label: Option<Label>,
 }
 
 impl Inner {
-    /// Does this peer stand among those that are ready?
+    /// Whether this peer is listed as ready.
     fn lists(&self, out: &Channel) -> bool {
         // With one peer it is listed there or nowhere.
         out.served.get() > 0
             && (!out.sole.get().is_null() || self.ready.contains(&NonNull::from(out)))
     }
 
-    /// Takes the first of those that are ready.
+    /// Takes the first ready peer.
     fn take_ready(&mut self) -> Option<NonNull<Channel>> {
         self.take_ready_at(0)
     }
@@ -182,7 +180,7 @@ impl Inner {
         Some(out)
     }
 
-    /// Takes a peer out of those that are ready.
+    /// Removes a peer from the ready list.
     fn unlist(&mut self, out: &Channel) {
         if self.lists(out) {
             let is_it = |other: &NonNull<Channel>| ptr::eq(other.as_ptr(), out);
@@ -191,7 +189,7 @@ impl Inner {
         }
     }
 
-    /// Takes one of several peers away. The last one gets its place.
+    /// Removes one of several peers. The last one gets its place.
     fn remove(&mut self, peer: &Channel) {
         let is_it = |other: &NonNull<Channel>| ptr::eq(other.as_ptr(), peer);
         let noted = peer.arm.get() as usize;
@@ -216,7 +214,7 @@ impl Inner {
         }
     }
 
-    /// Takes all of several peers away.
+    /// Removes all of several peers.
     fn clear(&mut self) -> Vec<NonNull<Channel>> {
         while self.take_ready().is_some() {}
         self.next = 0;
@@ -224,7 +222,7 @@ impl Inner {
     }
 }
 
-/// Half-channels that were a half-channel's peers.
+/// The former peers of a half-channel.
 enum Peers {
     One(NonNull<Channel>),
     Several(Vec<NonNull<Channel>>),
@@ -239,12 +237,12 @@ impl Peers {
     }
 }
 
-/// Somebody who waits at a half-channel. Its component is blocked, or about to be, in an operation
-/// that this entry is part of, and takes the entry away before its next.
+/// A component that waits at a half-channel. It is blocked, or about to be, in the operation that
+/// this entry belongs to, and removes the entry before its next.
 #[derive(Clone, Copy)]
 pub(crate) struct Waiter {
     pub(crate) seat: *const Seat,
-    /// Which arm of its select; 0 otherwise.
+    /// The arm of its select; 0 otherwise.
     pub(crate) arm: u32,
     /// It will hold its sender.
     pub(crate) acknowledge: bool,
@@ -264,7 +262,7 @@ impl Channel {
     ) -> *mut Channel {
         let free = Box::into_raw(boxed(std::mem::MaybeUninit::<Free>::uninit()));
         let free = free.cast::<Free>();
-        // Asked for its payload, it finds the rest by its address.
+        // Its payload is found by its address.
         let _ = free.expose_provenance();
         // SAFETY: a fresh block of the right size.
         unsafe {
@@ -276,7 +274,7 @@ impl Channel {
         }
     }
 
-    /// The same, with a name and a watch on its peers.
+    /// Makes one with a name and a watch on its peers.
     #[cfg(not(loom))]
     pub(crate) fn new_watched(
         payload: *const Type,
@@ -285,7 +283,7 @@ impl Channel {
         watch: Watch,
     ) -> *mut Channel {
         let channel = Channel::new(payload, direction, ptr::null());
-        // SAFETY: nobody else knows of it.
+        // SAFETY: no other thread knows of it.
         unsafe {
             (*channel).inner.with_mut(|inner| {
                 inner.watch = Some(watch);
@@ -298,8 +296,8 @@ impl Channel {
     /// Makes a half-channel in a block of memory.
     ///
     /// # Safety
-    /// The block is the half-channel's until that is freed, and there is around it what its origin
-    /// says.
+    /// The block is the half-channel's until that is freed, and its surroundings are those that its
+    /// origin implies.
     pub(crate) unsafe fn make_at(
         channel: *mut Channel,
         direction: Direction,
@@ -336,18 +334,18 @@ impl Channel {
     pub(crate) fn owner(&self) -> Option<&Seat> {
         let bytes = self.before_seat as usize * size_of::<Channel>();
         let seat = ptr::with_exposed_provenance::<Seat>(ptr::from_ref(self).addr() + bytes);
-        // SAFETY: the owner's memory is there as long as the half-channel, which lies in it.
+        // SAFETY: the owner's memory lives as long as the half-channel, which lies in it.
         (bytes > 0).then(|| unsafe { &*seat })
     }
 
-    /// Its port, of this owner.
+    /// Its port in this owner.
     fn port_of(&self, owner: &Seat) -> &'static Port {
         // SAFETY: as in `owner`; types are static.
         let ports = unsafe { abi::ports((*owner.component()).r#type) };
         &ports[ports.len() - self.before_seat as usize]
     }
 
-    /// The number of the component that made it, if it is free; 0 for nobody.
+    /// The number of the component that made it, if free; 0 for none.
     fn maker(&self) -> u64 {
         match self.before_seat {
             0 => self.free().maker,
@@ -355,10 +353,10 @@ impl Channel {
         }
     }
 
-    /// What is kept beside a free half-channel.
+    /// The fields beside a free half-channel.
     fn free(&self) -> &Free {
         debug_assert!(self.before_seat == 0, "it is a port");
-        // SAFETY: a half-channel that is no port is the beginning of this.
+        // SAFETY: a half-channel outside any port is the beginning of a `Free`.
         unsafe { &*ptr::with_exposed_provenance(ptr::from_ref(self).addr()) }
     }
 
@@ -370,7 +368,7 @@ impl Channel {
         }
     }
 
-    /// What it is called in reports.
+    /// Its name in reports.
     ///
     /// # Safety
     /// The caller has leave.
@@ -379,7 +377,7 @@ impl Channel {
             let identity = owner.identity();
             return Label {
                 owner: identity.id,
-                // SAFETY: the owner's memory is there as long as the half-channel.
+                // SAFETY: the owner's memory lives as long as the half-channel.
                 owner_type: unsafe { (*owner.component()).r#type },
                 owner_number: identity.number,
                 port: self.port_of(owner).name,
@@ -395,29 +393,29 @@ impl Channel {
         unsafe { self.inner.with(|inner| inner.label) }.unwrap_or(nothing)
     }
 
-    /// As compiled programs know it.
+    /// The pointer that compiled programs use.
     pub(crate) fn opaque(&self) -> *const abi::Channel {
         ptr::from_ref(self).cast()
     }
 
-    /// If it is a port: its component's number, and which port.
+    /// Its component's number and its index, if it is a port.
     pub(crate) fn port(&self) -> Option<(u64, u16)> {
         let owner = self.owner()?;
-        // SAFETY: the owner's memory is there as long as the half-channel; types are static.
+        // SAFETY: the owner's memory lives as long as the half-channel; types are static.
         let ports = unsafe { abi::ports((*owner.component()).r#type) }.len();
         let behind =
             (ptr::from_ref(owner).addr() - ptr::from_ref(self).addr()) / size_of::<Channel>();
         Some((owner.id, ports.checked_sub(behind)? as u16))
     }
 
-    /// Does it lie in this component's memory?
+    /// Whether it lies in this component's memory.
     pub(crate) fn is_of(&self, owner: &Seat) -> bool {
         self.owner().is_some_and(|mine| ptr::eq(mine, owner))
     }
 
     // ---- peers; the caller has leave ----------------------------------------------------------
 
-    /// How many half-channels it is connected to.
+    /// Number of its peers.
     ///
     /// # Safety
     /// The caller has leave.
@@ -455,7 +453,7 @@ impl Channel {
     }
 
     /// # Safety
-    /// As for `peer_count`; it is not one yet.
+    /// As for `peer_count`; `peer` is not a peer yet.
     unsafe fn add_peer(&self, peer: &Channel) {
         // SAFETY: as the caller promises.
         unsafe {
@@ -474,14 +472,14 @@ impl Channel {
         }
     }
 
-    /// Remembers its place among a peer's peers.
+    /// Records its place among a peer's peers.
     fn note_place(&self, place: usize) {
         if self.slot.get() & light::SELECT == 0 {
             self.arm.set(place as u32);
         }
     }
 
-    /// Somebody may wait at this peer: an in with several lists it then.
+    /// Lists a peer that may have a waiting component, if this is an in with several.
     ///
     /// # Safety
     /// As for `peer_count`, of several.
@@ -492,7 +490,7 @@ impl Channel {
         }
     }
 
-    /// Lists a peer where somebody begins to wait.
+    /// Lists a peer where a component begins to wait.
     ///
     /// # Safety
     /// As for `peer_count`, of several; it is an in.
@@ -500,7 +498,7 @@ impl Channel {
         // SAFETY: as the caller promises.
         unsafe {
             self.inner.with_mut(|inner| {
-                // That is of an earlier wait.
+                // An entry of an earlier wait.
                 inner.unlist(out);
                 if sings(Canary::Starvation) {
                     inner.ready.push_front(NonNull::from(out));
@@ -513,7 +511,7 @@ impl Channel {
         }
     }
 
-    /// How many peers may have a sender, of several. The first of them has one.
+    /// Number of peers, of several, that may have a sender. The first of them has one.
     ///
     /// # Safety
     /// The caller has leave.
@@ -533,10 +531,10 @@ impl Channel {
         }
     }
 
-    /// Takes one away; true if that was the last.
+    /// Removes a peer; true if it was the last.
     ///
     /// # Safety
-    /// As for `peer_count`; it is one.
+    /// As for `peer_count`; `peer` is a peer.
     unsafe fn remove_peer(&self, peer: &Channel) -> bool {
         if ptr::eq(self.sole.get(), peer) {
             self.sole.set(ptr::null());
@@ -555,7 +553,7 @@ impl Channel {
         false
     }
 
-    /// Takes all away.
+    /// Removes all peers.
     ///
     /// # Safety
     /// As for `peer_count`.
@@ -572,10 +570,10 @@ impl Channel {
         })
     }
 
-    /// Changes the queue or the pending tick, and has the slot say whether there is anything.
+    /// Changes the queue or the pending tick, and updates the slot.
     ///
     /// # Safety
-    /// The caller has leave, and nobody waits here lightly.
+    /// The caller has leave, and no component waits here lightly.
     pub(crate) unsafe fn change_queue<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
         // SAFETY: as the caller promises.
         let (result, is_empty) = unsafe {
@@ -585,7 +583,7 @@ impl Channel {
             })
         };
         let slot = if is_empty { 0 } else { light::HEAVY };
-        // Who waited here lightly was listed then.
+        // A component that waited here lightly was listed then.
         if self.slot.replace(slot) == 0 && !is_empty && self.direction == Direction::Out {
             // SAFETY: as the caller promises.
             unsafe { self.be_listed() };
@@ -593,7 +591,7 @@ impl Channel {
         result
     }
 
-    /// Somebody waits at this out now: its peers that have several list it.
+    /// Lists this out, where a component now waits, at those of its peers that have several.
     ///
     /// # Safety
     /// The caller has leave.
@@ -609,20 +607,20 @@ impl Channel {
         }
     }
 
-    /// An operation has found nobody, and the connection is shared: is it to be looked at for a
-    /// better grade?
+    /// Counts an operation without a partner on a shared connection; true if the connection is due
+    /// for a better grade.
     pub(crate) fn is_reconsidered(&self) -> bool {
         let misses = self.misses.get().saturating_add(1);
         self.misses.set(misses);
         RECONSIDERED.contains(&misses)
     }
 
-    /// Its place, outdated at once unless the caller has leave.
+    /// Its place; stale at once unless the caller has leave.
     pub(crate) fn where_it_is(&self) -> usize {
         self.place.load(Ordering::Acquire)
     }
 
-    /// Is it the component's own worker that it was made for?
+    /// Whether it was made for the component's own worker.
     ///
     /// # Safety
     /// The component runs the calling code.
@@ -631,8 +629,8 @@ impl Channel {
         !home.is_null() && ptr::eq(home, carrier::home_of(component))
     }
 
-    /// The worker of the component it was made for, or by; null for a thread. That of a port
-    /// changes when its component moves, which then makes it shared
+    /// The worker of the component it was made for, or by; null for a thread. A port's worker
+    /// changes when its component migrates, which then makes it shared
     /// ([`component::share_channels`]).
     pub(crate) fn home(&self) -> *const Worker {
         match self.owner() {
@@ -641,52 +639,52 @@ impl Channel {
         }
     }
 
-    /// Is it a port of a server that comes to its callers? What is to be one worker's, or two
-    /// workers', is not that.
+    /// Whether it is a port of a server that migrates to its callers. Such ports are never made
+    /// local or linked.
     pub(crate) fn is_of_one_that_comes(&self) -> bool {
         self.owner().is_some_and(carrier::comes)
     }
 
-    /// The component that made it has moved, in a model.
+    /// Records, in a model, that the component that made it has migrated.
     #[cfg(loom)]
     pub(crate) fn move_home(&self, home: &'static Worker) {
         let home = ptr::from_ref(home).cast_mut();
         self.free().home.store(home, Ordering::Relaxed);
     }
 
-    /// Is it at this worker's mark, line's mark, or hub's address?
+    /// Whether its place is this worker's mark, line's mark, or hub's address.
     pub(crate) fn is_at(&self, place: usize) -> bool {
         // Acquire pairs with the Release that put it there.
         self.place.load(Ordering::Acquire) == place
     }
 
-    /// One more reference.
+    /// Adds a reference.
     pub(crate) fn retain(&self) {
-        // Relaxed: whoever adds a reference has one.
+        // Relaxed: the caller already holds one.
         if self.refs.fetch_add(1, Ordering::Relaxed) > REFERENCES_MAX {
             exits::too_many_references("a half-channel");
         }
     }
 
-    /// The same for as long as a component waits here. Not compared with the most: so many
-    /// components there are not.
+    /// Adds a reference for a component's wait here. Not compared with the maximum: there are fewer
+    /// components than that.
     pub(crate) fn retain_for_wait(&self) {
         // As above.
         self.refs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many references there are, by one of their holders.
+    /// The number of references, asked by a holder of one.
     pub(crate) fn references(&self) -> u32 {
         self.refs.load(Ordering::Relaxed)
     }
 }
 
-/// Gives one reference back; the last one takes the half-channel away from its peers and frees it.
+/// Releases a reference; the last one removes the half-channel from its peers and frees it.
 ///
 /// # Safety
 /// The caller has a counted reference, and no hub locked.
 pub(crate) unsafe fn release(channel: *const Channel) {
-    // SAFETY: alive until the count is nought.
+    // SAFETY: alive until the count is zero.
     unsafe {
         // Release: this holder's use happens before the freeing; Acquire by the fence.
         if (*channel).refs.fetch_sub(1, Ordering::Release) != 1 {
@@ -722,7 +720,7 @@ pub unsafe extern "C" fn hearth_channel_new(
     let home = carrier::worker_of(home);
     let channel = Channel::new(payload, direction_of(direction), home);
     if !this.is_null() {
-        // SAFETY: a free half-channel, which nobody else knows of.
+        // SAFETY: a free half-channel that no other thread knows of.
         unsafe { (*channel.cast::<Free>()).maker = seat_of(this).id };
     }
     channel
@@ -749,7 +747,7 @@ pub unsafe extern "C" fn hearth_channel_retain(channel: *mut Channel) -> *mut Ch
     channel
 }
 
-/// Gives a reference back.
+/// Releases a reference.
 ///
 /// # Safety
 /// `channel` is null or a counted reference of the caller's.

@@ -1,4 +1,4 @@
-//! A look at who is connected with whom, for samples of the traffic. Nothing changes by it.
+//! The connections, read for samples of the traffic. Changes nothing.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -16,25 +16,25 @@ use crate::seats::waiting;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) channel: usize,
-    /// The number of the component whose port it is, or that made it; 0 for nobody.
+    /// The number of the component whose port it is, or that made it; 0 for none.
     pub(crate) owner: u64,
-    /// The port's name, a literal; null of a free one.
+    /// The port's name, a literal; null for a free one.
     pub(crate) port: *const c_char,
 }
 
-/// What a component that is about to be resumed has waited for.
+/// The finished wait of a component about to be resumed.
 pub(crate) struct Wait {
     pub(crate) end: End,
-    /// One of its peers, by chance.
+    /// One of its peers, at random.
     pub(crate) partner: Option<End>,
-    /// That one, or this end, has several peers.
+    /// That peer, or this end, has several peers.
     pub(crate) is_shared: bool,
     pub(crate) is_send: bool,
-    /// Bytes of the value that it received, as far as that is known.
+    /// Bytes of the value that it received, if known.
     pub(crate) bytes: Option<usize>,
 }
 
-/// Where a component has waited, if it was at a half-channel.
+/// The half-channel at which a component has waited, if any.
 ///
 /// # Safety
 /// The component is ready, has not been settled, and the caller carries it.
@@ -65,7 +65,7 @@ pub(crate) unsafe fn place_of(component: *mut Component) -> Option<*const Channe
     }
 }
 
-/// What the wait there was for. None if it did not end well.
+/// The purpose of the wait there. None if the wait failed.
 ///
 /// # Safety
 /// `channel` is the component's [`place_of`]; it has been settled since, and was not resumed.
@@ -122,7 +122,7 @@ unsafe fn peer_of(
     }
 }
 
-/// One of the peers, and whether they are more than two.
+/// One of the peers, and whether there are more than two.
 ///
 /// # Safety
 /// The caller has leave.
@@ -146,13 +146,13 @@ fn end_of(channel: &Channel) -> End {
 }
 
 /// The wait of a component that has just been blocked, for a recording.
-///
 /// # Safety
-/// Its carrier calls, and nobody runs it meanwhile. Others may complete its wait.
+/// Its carrier calls, and no thread runs it meanwhile. Others may complete its wait.
 pub(crate) unsafe fn wait_of(component: *mut Component) -> hearth_watch::Wait {
     use hearth_watch::Wait;
     let offered = recording::take_wait();
-    // SAFETY: alive; others may change these fields, and what was read of them is only told.
+    // SAFETY: alive; other threads may change these fields, and the values read only go into the
+    // report.
     let (waiting, place) = unsafe {
         (
             (&raw const (*component).waiting).read_volatile(),
@@ -170,7 +170,7 @@ pub(crate) unsafe fn wait_of(component: *mut Component) -> hearth_watch::Wait {
     }
 }
 
-/// Which of a component's ports lies at an address, by arithmetic alone.
+/// The component's port at an address, by arithmetic alone.
 ///
 /// # Safety
 /// The component is alive.

@@ -1,4 +1,4 @@
-//! The queue of those who wait at a half-channel by an offer.
+//! The queue of components that wait at a half-channel by an offer.
 
 use std::ptr;
 
@@ -6,7 +6,7 @@ use super::{Channel, Waiter, hub};
 use crate::abi::Site;
 use crate::seats::seat::{Registration, Seat};
 
-/// Queues at a half-channel. The half-channel is kept while the operation is pending.
+/// Queues at a half-channel. The half-channel stays alive while the operation is pending.
 ///
 /// # Safety
 /// The channel's hub is locked and `seat` is the caller's.
@@ -25,7 +25,7 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
     }
 }
 
-/// Takes all entries of a component out of a queue.
+/// Removes all entries of a component from a queue.
 ///
 /// # Safety
 /// The caller has a counted reference to the channel and no lock.

@@ -181,8 +181,8 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
     }
 }
 
-/// After a wake-up: leaves the queues where the component still stands, and is ready for the next
-/// operation. The carrier calls it before it resumes the component.
+/// Leaves, after a wake-up, the queues that still list the component, and makes it ready for the
+/// next operation. The carrier calls it before it resumes the component.
 ///
 /// # Safety
 /// `seat` was blocked and woken, and the caller carries it.
@@ -194,7 +194,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         let (waiting, registered) = seat
             .offer
             .with_mut(|offer| (offer.waiting, std::mem::take(&mut offer.registered)));
-        // Whoever completed a wait at one half-channel took the entry with the claim.
+        // The thread that completed a wait at one half-channel took the entry with the claim.
         let is_queued = !completed || registered.len() > 1;
         let mut registered = registered;
         let turn = (completed && waiting == Waiting::Select).then(|| chosen_key(seat, &registered));
@@ -214,14 +214,14 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         if let Some(key) = turn {
             select::note_turn(seat, key);
         }
-        // The space is used again.
+        // The space is reused.
         seat.offer.with_mut(|offer| offer.registered = registered);
         waiting::note_waiting(seat.component(), waiting::NOTHING);
         seat.state.rest();
     }
 }
 
-/// What the arm is known by that a partner chose for a blocked select.
+/// The key of the arm that a partner chose for a blocked select.
 unsafe fn chosen_key(seat: &Seat, registered: &[Registration]) -> usize {
     // SAFETY: the component is woken and carried by the caller.
     let arm = unsafe { (*seat.component()).arm };
@@ -234,10 +234,10 @@ unsafe fn chosen_key(seat: &Seat, registered: &[Registration]) -> usize {
     select::key(chosen.site, chosen.channel.addr())
 }
 
-/// A send that ended without a receiver still owns a moved value.
+/// Releases a moved value that a send without a receiver still owns.
 unsafe fn give_up_value(seat: &Seat) {
-    // SAFETY: the offer is the caller's own. The value of a sender that was held is gone: it was
-    // handed over, and `holder` says so.
+    // SAFETY: the offer is the caller's own. A held sender's value is gone: it was handed over, and
+    // `holder` says so.
     unsafe {
         let (value, moves, payload, holder) = seat.offer.with_mut(|offer| {
             (
@@ -260,7 +260,7 @@ unsafe fn drop_value(seat: &Seat, channel: &Channel, value: Value, moves: bool) 
     }
 }
 
-/// Lets a held sender go.
+/// Releases a held sender.
 ///
 /// # Safety
 /// `held` came from an acknowledge of the calling component.
@@ -284,7 +284,7 @@ pub(crate) unsafe fn release_sender(held: &mut Held, ok: bool) {
     }
 }
 
-/// Sends without locks, if that can be.
+/// Sends without locks, if possible.
 ///
 /// # Safety
 /// As for `send`.
@@ -302,7 +302,7 @@ unsafe fn send_quickly(
     }
 }
 
-/// Sends in the shortest way there is.
+/// Sends by the shortest path.
 ///
 /// # Safety
 /// As for `send`.
@@ -320,7 +320,7 @@ unsafe fn send_now(
     }
 }
 
-/// Receives without locks, if that can be.
+/// Receives without locks, if possible.
 ///
 /// # Safety
 /// As for `receive`.
@@ -335,7 +335,7 @@ unsafe fn receive_quickly(
     }
 }
 
-/// Receives in the shortest way there is.
+/// Receives by the shortest path.
 ///
 /// # Safety
 /// As for `receive`.

@@ -1,4 +1,4 @@
-//! Select: take from whichever of several half-channels has a sender, or wait at all of them.
+//! Select: takes from one of several half-channels with a sender, or waits at all of them.
 
 use std::ptr;
 
@@ -18,9 +18,9 @@ use crate::seats::waiting;
 
 /// Selects among open arms.
 ///
-/// First a round that only looks. If nothing is ready and there is no default, the component opens
-/// its offer and registers at one half-channel after another, looking again at each: from the first
-/// on, a sender may win the offer there at any time, so here it is won together with the sender's.
+/// The first round only looks. If nothing is ready and there is no default, the component opens its
+/// offer and registers at one half-channel after another, looking again at each: from the first on,
+/// a sender may win the offer there at any time, so here it is won together with the sender's.
 ///
 /// # Safety
 /// `seat` is that of the component that runs the calling code; the channels are alive.
@@ -97,8 +97,8 @@ unsafe fn select_in_order(
     }
 }
 
-/// Which arms to try, in which order: the open ones, which have a channel. Of several open arms at
-/// one half-channel only the first counts.
+/// Orders the arms to try: the open ones with a channel. Of several open arms at one half-channel
+/// only the first counts.
 unsafe fn order_arms(seat: &Seat, arms: &[Arm], scratch: &mut Scratch) {
     scratch.keys.clear();
     scratch.keys.extend(arms.iter().map(key_of));
@@ -114,17 +114,17 @@ unsafe fn order_arms(seat: &Seat, arms: &[Arm], scratch: &mut Scratch) {
     scratch.order.retain(is_first);
 }
 
-/// What an arm is known by from one select to the next.
+/// The key of an arm, the same from one select to the next.
 fn key_of(arm: &Arm) -> usize {
     key(arm.site, arm.channel.addr())
 }
 
-/// Its place in the source; programs written by hand may have none.
+/// Its place in the source; hand-written programs may have none.
 pub(super) fn key(site: *const Site, channel: usize) -> usize {
     if site.is_null() { channel } else { site.addr() }
 }
 
-/// Takes what is ready at an arm. The own offer is not open.
+/// Takes a ready sender at an arm. The own offer is not open.
 unsafe fn look(seat: &Seat, arms: &[Arm], index: u32) -> bool {
     let arm = &arms[index as usize];
     // SAFETY: channels are alive.
@@ -156,7 +156,7 @@ unsafe fn take_partner(seat: &Seat, arm: &Arm, index: u32, waiter: Waiter, claim
     served(seat, arm);
 }
 
-/// Remembers the turn of an arm.
+/// Records the turn of an arm.
 fn served(seat: &Seat, arm: &Arm) {
     // SAFETY: the choices are the running component's own.
     unsafe { seat.more.with_mut(|more| more.choices.served(key_of(arm))) };
@@ -168,7 +168,7 @@ enum Registered {
     Waits,
     /// A sender was here, and the results are in place.
     Served,
-    /// The offer was won, or interrupted, elsewhere: a wake-up comes.
+    /// The offer was won, or interrupted, elsewhere: a wake-up follows.
     Taken,
 }
 
@@ -218,7 +218,7 @@ unsafe fn look_again(seat: &Seat, channel: &Channel) -> Found {
 
 /// Leaves the queues entered so far: served without having been blocked.
 unsafe fn leave_all(seat: &Seat) {
-    // SAFETY: nobody else can win the offer, so it is the component's own.
+    // SAFETY: no other thread can win the offer, so it is the component's own.
     unsafe {
         let mut registered = seat
             .offer
@@ -233,7 +233,7 @@ unsafe fn leave_all(seat: &Seat) {
     }
 }
 
-/// Remembers the turn of the arm that somebody else chose for a blocked select.
+/// Records the turn of the arm that a partner chose for a blocked select.
 ///
 /// # Safety
 /// `seat` is settled, its carrier calls.
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn hearth_select(
 ///
 /// # Safety
 /// As the header says: `self` runs this and has entered, the half-channels of the arms are its
-/// worker's and nobody waits at them, and at least one arm is open.
+/// worker's without waiting components, and at least one arm is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_select_waits(
     this: *mut Component,

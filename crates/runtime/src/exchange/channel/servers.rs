@@ -1,11 +1,10 @@
-//! Which components are servers, and how they run: on their own worker, or on that of whoever calls
-//! them.
+//! Servers and their mode: they run on their own worker, or on their caller's.
 //!
 //! A server is a component that receives from several others: at a half-channel with several peers,
-//! some of them of other workers. What it does then is in
-//! [`crate::exchange::carrier::come_to_caller`]. Where all are of one worker nothing is to be
-//! gained, and light waits do not come here. So one that has not been called from elsewhere for
-//! long, with all its callers where it is, stays there, until that changes.
+//! some of them of other workers. [`crate::exchange::carrier::come_to_caller`] then migrates it. If
+//! all are of one worker there is nothing to gain, and light waits do not come here. So a server
+//! with all its callers on its worker, not called from elsewhere for a long time, stays there until
+//! that changes.
 
 use std::ptr;
 
@@ -19,10 +18,10 @@ use crate::seats::registry;
 use crate::seats::seat::{Seat, runs};
 use crate::seats::serving::{BY_MESSAGE, SYNCHRONOUS, Watch};
 
-/// With more callers than these nobody asks: what is connected would not be made local again.
+/// Most callers for which the check runs: a larger group would not be made local again.
 const CALLERS_MAX: usize = 15;
 
-/// The running component is going to receive at these half-channels.
+/// Called when the running component is about to receive at these half-channels.
 ///
 /// # Safety
 /// `seat` is that of the component that runs the calling code, which holds no lock; the
@@ -41,7 +40,7 @@ pub(crate) unsafe fn begin<'a>(seat: &Seat, channels: impl Iterator<Item = &'a C
     }
 }
 
-/// One more call of a component that may be watched.
+/// Counts a call of a component that may be watched.
 ///
 /// # Safety
 /// As for [`begin`].
@@ -71,7 +70,7 @@ unsafe fn count(seat: &Seat) {
     }
 }
 
-/// Says what was found better.
+/// Reports the mode that was found better.
 #[cold]
 fn tell(seat: &Seat, why: String) {
     let way = match carrier::comes(seat) {
@@ -105,7 +104,7 @@ unsafe fn stay_if_all_are_here<'a>(seat: &Seat, mut channels: impl Iterator<Item
     }
 }
 
-/// Are all that are connected with a half-channel of this worker?
+/// Whether all peers of a half-channel are of this worker.
 fn has_only(channel: &Channel, home: *const carrier::Worker) -> bool {
     let _guard = hub::lock_of(channel);
     // SAFETY: locked; peers are alive.
@@ -116,8 +115,8 @@ fn has_only(channel: &Channel, home: *const carrier::Worker) -> bool {
     }
 }
 
-/// The running component receives from whoever comes at a half-channel whose group the caller has
-/// leave for. If that makes a server of it, it is one from now on.
+/// Called when the running component receives from any peer at a half-channel whose group the
+/// caller has leave for. Makes it a server if that qualifies it.
 #[inline]
 pub(crate) fn notice(seat: &Seat, channel: &Channel, guard: &Guard) {
     if options::get().servers != Servers::Asynchronous
@@ -149,7 +148,7 @@ fn consider(seat: &Seat, channel: &Channel) {
         return;
     }
     if simulation::is_on() {
-        // There no time passes that could be compared.
+        // No real time passes there to compare.
         return;
     }
     // SAFETY: the component runs the calling code, which has leave.
@@ -160,7 +159,7 @@ fn consider(seat: &Seat, channel: &Channel) {
     }
 }
 
-/// Is any of those that are connected with a half-channel of another worker?
+/// Whether any peer of a half-channel is of another worker.
 fn calls_from_elsewhere(channel: &Channel, home: *const carrier::Worker) -> bool {
     // SAFETY: the caller has leave; peers are alive.
     unsafe {

@@ -1,4 +1,4 @@
-//! Handing a value over, outside every lock, by whoever won both sides.
+//! Hands a value over, outside every lock, by the thread that won both sides.
 
 use super::Waiter;
 use crate::abi::{Component, Held, Type, Value, held_of};
@@ -18,7 +18,7 @@ pub(crate) struct Match {
     pub(crate) receiver_claim: Claim,
 }
 
-/// Whether the party whose code runs here goes on or stays blocked.
+/// Whether the party whose code runs here continues or stays blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
     GoesOn,
@@ -45,7 +45,8 @@ pub(crate) unsafe fn complete_both(found: Match) {
     }
 }
 
-/// A receiver, running, has won a waiting sender. Its results are in place afterwards.
+/// Takes the value of a waiting sender that a running receiver has won. The results are in place
+/// afterwards.
 ///
 /// # Safety
 /// `sender` is won; `receiver` runs the calling code; no lock is held.
@@ -69,7 +70,7 @@ pub(crate) unsafe fn take(
     }
 }
 
-/// A sender, running, has won a waiting receiver.
+/// Hands a running sender's value to a waiting receiver that it has won.
 ///
 /// # Safety
 /// `receiver` is won; `sender` runs the calling code and has its offer filled in, with number
@@ -113,7 +114,7 @@ pub(crate) unsafe fn give(receiver: Waiter, claim: Claim, value: Value) {
     }
 }
 
-/// The sender's value, in the receiver's heap.
+/// Passes the sender's value into the receiver's heap.
 ///
 /// # Safety
 /// Both parties are won or the caller.
@@ -127,11 +128,10 @@ unsafe fn take_value(sender: *const Seat, to: *mut Component) -> Value {
     }
 }
 
-/// A value of one component in the heap of another.
+/// Passes a value of one component into the heap of another.
 ///
 /// # Safety
-/// Both components are the caller's to touch; with `moves`, the sender's reference goes with the
-/// value.
+/// The caller may touch both components; with `moves`, the sender's reference goes with the value.
 pub(super) unsafe fn pass(
     from: *mut Component,
     to: *mut Component,
@@ -162,8 +162,8 @@ pub(super) unsafe fn pass(
 /// # Safety
 /// Both parties are won or the caller.
 unsafe fn hold(sender: *const Seat, claim: Claim, receiver: *const Seat) {
-    // SAFETY: as the caller promises. The sender is kept by the reference in `held`, so it is alive
-    // when `heed_stop` looks.
+    // SAFETY: as the caller promises. The reference in `held` keeps the sender alive until
+    // `heed_stop` looks.
     unsafe {
         (*sender).retain();
         *held_of((*receiver).component()) = Held {
@@ -178,7 +178,7 @@ unsafe fn hold(sender: *const Seat, claim: Claim, receiver: *const Seat) {
     }
 }
 
-/// An acknowledge that received a tick holds nobody.
+/// Takes a tick for an acknowledge, which then holds nobody.
 ///
 /// # Safety
 /// The receiver runs the calling code.

@@ -8,8 +8,8 @@ use crate::exchange::carrier;
 use crate::hooks::simulation;
 use crate::recording;
 
-/// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
-/// pair twice has no effect.
+/// Joins an `in` and an `out`, in either order, and completes waits pending at both. Joining a pair
+/// twice has no effect.
 pub(crate) fn connect(a: &Channel, b: &Channel) {
     let (out, into) = match (a.direction, b.direction) {
         (Direction::Out, Direction::In) => (a, b),
@@ -20,7 +20,7 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
     let guard = hub::merge(hub::lock_pair(out, into));
     // SAFETY: the hub of both is locked.
     unsafe {
-        // The one with fewer peers is asked.
+        // Asks the one with fewer peers.
         let (asked, other) = match out.peer_count() <= into.peer_count() {
             true => (out, into),
             false => (into, out),
@@ -46,7 +46,7 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
     }
 }
 
-/// Takes away all peers of a half-channel. What is pending stays so.
+/// Removes all peers of a half-channel. Pending waits stay.
 pub(crate) fn disconnect(channel: &Channel) {
     hub::set_apart(channel);
 }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn hearth_connect(
     }
 }
 
-/// Takes away all peers.
+/// Removes all peers.
 ///
 /// # Safety
 /// The channel is alive.

@@ -1,9 +1,9 @@
-//! The heap of a component: its own, made when it first needs one, and ended when it ends.
+//! The heap of a component: its own, made on first use, and ended with the component.
 //!
 //! A heap is touched by the code that runs its component, or by the party that completes a
-//! rendezvous with it while it is parked. A value that is moved stays where it is, and goes home to
-//! the heap that it came from when its new owner frees it. The components themselves, which anyone
-//! may free, lie in the heaps of the threads that make them.
+//! rendezvous with it while it is parked. A moved value stays in place, and returns to the heap
+//! that it came from when its new owner frees it. The components themselves, which any thread may
+//! free, are in the heaps of the threads that make them.
 //!
 //! `HEARTH_HEAPS=shared` has one heap for everything, under a lock, and `HEARTH_HEAPS=system`
 //! leaves it to the system's allocator: for comparison. Under the model checker it is the latter.
@@ -25,7 +25,7 @@ use crate::seats::{registry, seat};
 #[cfg(not(loom))]
 use ways::{in_common, in_own};
 
-/// A block that is not zeroed. Ends the program when there is none.
+/// Allocates a block without zeroing it. Ends the program when memory runs out.
 #[inline]
 pub(crate) fn alloc(component: *mut Component, size: usize) -> *mut c_void {
     #[cfg(not(loom))]
@@ -38,7 +38,7 @@ pub(crate) fn alloc(component: *mut Component, size: usize) -> *mut c_void {
     block
 }
 
-/// A zeroed block.
+/// Allocates a zeroed block.
 #[inline]
 pub(crate) fn alloc_zeroed(component: *mut Component, size: usize) -> *mut c_void {
     #[cfg(not(loom))]
@@ -51,8 +51,8 @@ pub(crate) fn alloc_zeroed(component: *mut Component, size: usize) -> *mut c_voi
     block
 }
 
-/// Gives a block back, wherever it came from. The component runs this, or is parked for it; or it
-/// is null.
+/// Frees a block of any component's heap. The component runs this, or is parked for it; or it is
+/// null.
 ///
 /// # Safety
 /// `block` came from the heap of some component and is not used any more.
@@ -70,9 +70,9 @@ pub(crate) unsafe fn free(component: *mut Component, block: *mut c_void) {
     }
 }
 
-/// A zeroed block that is no component's, such as a component itself; `creator` asks for it, or
-/// nobody. It begins a cache line, as a component may run on another core than its neighbour in
-/// memory.
+/// Allocates a zeroed block outside the components' heaps, such as a component itself; `creator`
+/// asks for it, or is null. The block begins a cache line, since a component may run on another
+/// core than its neighbour in memory.
 pub(crate) fn common_zeroed(creator: *mut Component, size: usize) -> *mut c_void {
     #[cfg(not(loom))]
     let block = in_common(size);
@@ -84,7 +84,7 @@ pub(crate) fn common_zeroed(creator: *mut Component, size: usize) -> *mut c_void
     block
 }
 
-/// Gives it back.
+/// Frees such a block.
 ///
 /// # Safety
 /// `block` came from [`common_zeroed`] and is not used any more.
@@ -98,7 +98,7 @@ pub(crate) unsafe fn free_common(block: *mut c_void) {
     }
 }
 
-/// A component has ended: so does its heap, but for blocks that others have.
+/// Ends the heap of a component that has ended, except blocks that others hold.
 ///
 /// # Safety
 /// The component allocates and frees no more, or begins a new heap.
@@ -112,15 +112,15 @@ pub(crate) unsafe fn leave(component: *mut Component) {
     let _ = component;
 }
 
-/// A component has moved to a core: what it allocates from now on is near it. What it has comes
-/// along as far as `HEARTH_HEAPS_MOVE` says, which is nothing unless it is set. A page that is
-/// copied costs as much as a few dozen lines of it that are fetched from another node; so it pays
-/// if the component goes over its data once or twice again, which the program knows and this does
-/// not. It is done here, while the worker that sends the component off has it: others of that
-/// worker wait, for as long as it takes to copy so many bytes.
+/// Called when a component has moved to a core: it allocates near that core from now on. Its
+/// present data migrates as far as `HEARTH_HEAPS_MOVE` says, which is nothing unless set. Copying a
+/// page costs as much as fetching a few dozen of its lines from another node; so it pays if the
+/// component goes over its data once or twice again, which the program knows and the runtime does
+/// not. The copy happens here, while the worker that sends the component off has it: that worker's
+/// other components wait for as long as it takes to copy that many bytes.
 ///
 /// # Safety
-/// The component is the caller's for the moment.
+/// The caller owns the component for the moment.
 pub(crate) unsafe fn follow(component: *mut Component, core: Option<usize>) {
     #[cfg(not(loom))]
     // SAFETY: as the caller promises.
@@ -131,7 +131,7 @@ pub(crate) unsafe fn follow(component: *mut Component, core: Option<usize>) {
     let _ = (component, core);
 }
 
-/// Bytes of blocks in a component's own heap, and what that takes itself; None if it has none.
+/// Bytes of blocks in a component's own heap, and of the heap itself; None if it has none.
 ///
 /// # Safety
 /// The component runs this, or is parked for it.
@@ -141,7 +141,7 @@ pub(crate) unsafe fn used(component: *mut Component) -> Option<u64> {
     unsafe { ways::used(component) }
 }
 
-/// Under the model checker nobody watches.
+/// Nothing to report under the model checker.
 ///
 /// # Safety
 /// None is needed.
@@ -153,17 +153,17 @@ pub(crate) unsafe fn used(_component: *mut Component) -> Option<u64> {
 #[cfg(not(loom))]
 pub(crate) use told::tell_all;
 
-/// The same.
+/// Nothing to report under the model checker.
 #[cfg(loom)]
 pub(crate) fn tell_all(_recorder: &hearth_watch::Recorder) {}
 
-/// This thread is going to wait: others learn which of their blocks it has freed.
+/// Publishes the thread's frees of other heaps' blocks: it is about to wait.
 pub(crate) fn flush() {
     #[cfg(not(loom))]
     hearth_heap::flush();
 }
 
-/// The program has begun a thread beside its first: heaps have their helper from now on.
+/// Called when the program has begun a second thread: heaps have their helper from now on.
 pub(crate) fn has_threads() {
     #[cfg(not(loom))]
     hearth_heap::keep_helper();
@@ -171,7 +171,7 @@ pub(crate) fn has_threads() {
 
 #[cfg(not(loom))]
 mod ways {
-    //! The three ways that options choose from.
+    //! The three heaps that the options choose from.
 
     use std::ffi::c_void;
     use std::mem::ManuallyDrop;
@@ -189,14 +189,14 @@ mod ways {
     use crate::ground::options::{self, Heaps};
     use crate::ground::sync::lock_std as lock;
 
-    /// What the options say, once somebody has looked: asked for with every allocation. Of the
-    /// process, since only a compiled program chooses another way than the first.
+    /// The chosen way, cached on first use: read with every allocation. Process-wide, since only a
+    /// compiled program chooses another way than the first.
     static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
     const UNKNOWN: u8 = 0;
     const PRIVATE: u8 = 1;
     const SHARED: u8 = 2;
     const SYSTEM: u8 = 3;
-    /// With a log of all that is done.
+    /// Private heaps with a log of all operations.
     const LOGGED: u8 = 4;
 
     #[inline]
@@ -224,13 +224,13 @@ mod ways {
         way
     }
 
-    /// The heap of all components, if they share one.
+    /// The common heap, if components share one.
     fn shared() -> &'static Mutex<Option<PrivateHeap>> {
         static SHARED: OnceLock<Mutex<Option<PrivateHeap>>> = OnceLock::new();
         SHARED.get_or_init(|| Mutex::new(PrivateHeap::new()))
     }
 
-    /// The heap of a component; made if there is none.
+    /// The heap of a component, made on first use.
     ///
     /// # Safety
     /// The component runs this, or is parked for it.
@@ -258,7 +258,7 @@ mod ways {
         }
     }
 
-    /// What the compiler says that the heap of a component has at most.
+    /// The compiler's bound on the heap of a component.
     ///
     /// # Safety
     /// As for `heap_of`.
@@ -348,7 +348,7 @@ mod ways {
     }
 
     unsafe fn free_shared(block: *mut c_void) {
-        // There is one, or nobody would have a block.
+        // It exists, since there is a block of it.
         if let Some(heap) = &*lock(shared()) {
             // SAFETY: as the caller promises.
             unsafe { heap.free(block.cast()) };
@@ -363,7 +363,7 @@ mod ways {
         }
     }
 
-    /// A zeroed block that begins a cache line.
+    /// Allocates a zeroed block that begins a cache line.
     fn in_lines(size: usize) -> *mut c_void {
         let block = hearth_heap::allocate_aligned(size, LINE_BYTES);
         if !block.is_null() {
@@ -404,8 +404,7 @@ mod ways {
         Some(heap.figures().used as u64)
     }
 
-    /// The same of the heap that all components share; None if there is none, or somebody has it
-    /// now.
+    /// [`used`] for the common heap; None if there is none, or another thread has it locked.
     pub(super) fn shared_used() -> Option<u64> {
         if way() & !LOGGED != SHARED {
             return None;
@@ -421,7 +420,7 @@ mod ways {
         unsafe {
             if let (Some(heap), Some(core)) = (PrivateHeap::from_number((*component).heap), core) {
                 heap.move_near_cpu(core as u32);
-                // Where the option asks for it. On a machine of one node it is a comparison.
+                // Only where the option asks for it. On a machine of one node it is a comparison.
                 let bytes_max = options::get().heaps_move;
                 if bytes_max > 0 {
                     heap.bring(bytes_max);
@@ -431,7 +430,7 @@ mod ways {
     }
 }
 
-/// Says that memory has run out.
+/// Reports that memory has run out.
 #[cold]
 pub(crate) fn refused(component: *mut Component, size: usize) -> ! {
     if component.is_null() {
@@ -444,7 +443,7 @@ pub(crate) fn refused(component: *mut Component, size: usize) -> ! {
     )
 }
 
-/// A block of a component's heap, not zeroed.
+/// Allocates a block of a component's heap, not zeroed.
 ///
 /// # Safety
 /// `self` is alive, and runs this or is parked.
@@ -453,7 +452,7 @@ pub unsafe extern "C" fn hearth_alloc(this: *mut Component, size: usize) -> *mut
     alloc(this, size)
 }
 
-/// A zeroed block.
+/// Allocates a zeroed block.
 ///
 /// # Safety
 /// As for `hearth_alloc`.
@@ -462,7 +461,7 @@ pub unsafe extern "C" fn hearth_alloc_zeroed(this: *mut Component, size: usize) 
     alloc_zeroed(this, size)
 }
 
-/// Gives a block back.
+/// Frees a block.
 ///
 /// # Safety
 /// As for `hearth_alloc`; the block came from the heap of some component.
@@ -477,7 +476,7 @@ mod tests {
     use super::*;
     use crate::abi::{ComponentType, Site, Step};
 
-    /// What the compiler tells of a heap is there from the beginning.
+    /// The compiler's bound is reserved from the beginning.
     #[test]
     fn a_heap_is_made_with_the_room_that_is_told() {
         unsafe extern "C" fn never(_: *mut Component) -> Step {
@@ -507,7 +506,7 @@ mod tests {
                 heap_bytes,
                 heap_largest,
             };
-            // SAFETY: all other fields may be zero; nobody else has the component.
+            // SAFETY: all other fields may be zero; no other thread has the component.
             unsafe {
                 let mut component: Component = std::mem::zeroed();
                 component.r#type = &raw const of;
@@ -519,10 +518,10 @@ mod tests {
         }
     }
 
-    /// A worker may have no core: the heap stays where it is, and stays.
+    /// A worker may have no core: the heap then stays in place.
     #[test]
     fn a_heap_outlives_a_move_to_a_worker_without_a_core() {
-        // SAFETY: all fields may be zero; nobody else has the component or its blocks.
+        // SAFETY: all fields may be zero; no other thread has the component or its blocks.
         unsafe {
             let mut component: Component = std::mem::zeroed();
             let component = &raw mut component;

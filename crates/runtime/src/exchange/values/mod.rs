@@ -1,4 +1,4 @@
-//! Values: the heaps they lie in, counting, copying and releasing them.
+//! Values: the heaps they are in, and counting, copying and releasing them.
 
 pub(crate) mod heap;
 pub(crate) mod object;

@@ -1,7 +1,7 @@
 //! Values on the heap, by their type descriptors: copying, releasing, making.
 //!
-//! Lists go through boxes and may be as long as memory allows, so nothing here recurses: what is
-//! left to do stands in a list.
+//! Lists go through boxes and may be as long as memory allows, so nothing here recurses: pending
+//! work is in a list.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -15,12 +15,12 @@ use crate::exchange::channel::{self, Channel};
 use crate::exchange::{component, values::heap};
 use crate::ground::options;
 
-/// Does a slot of this type hold a reference?
+/// Whether a slot of this type holds a reference.
 pub(crate) fn is_reference(of: &Type) -> bool {
     of.kind.is_reference()
 }
 
-/// Does it hold an object of its component's heap?
+/// Whether it holds an object of its component's heap.
 fn is_object(of: &Type) -> bool {
     !matches!(
         of.kind,
@@ -28,8 +28,8 @@ fn is_object(of: &Type) -> bool {
     ) && is_reference(of)
 }
 
-/// Does nothing change objects of this type? Then components may share them, if they are literals;
-/// an array or struct is never one.
+/// Whether objects of this type are immutable. Components may share them then, if they are
+/// literals; an array or struct is never a literal.
 fn is_immutable(of: &Type) -> bool {
     matches!(of.kind, Kind::String | Kind::Any | Kind::Procedure)
 }
@@ -92,16 +92,16 @@ unsafe fn for_each_inside(
     }
 }
 
-/// How strings and boxes are copied.
+/// The reach of a copy: how strings and boxes are copied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Within one component they are shared: they are immutable.
+    /// Within one component they are shared, being immutable.
     Within,
-    /// Across components everything is copied but literals.
+    /// Across components everything except literals is copied.
     Across,
 }
 
-/// A deep copy in the heap of `to`. What is shared inside the value is shared inside the copy.
+/// Copies a value deeply into the heap of `to`. Sharing inside the value is kept inside the copy.
 ///
 /// # Safety
 /// `value` is of this type; `to` runs the calling code or is parked for it.
@@ -136,7 +136,7 @@ unsafe fn copy_with(to: *mut Component, of: &Type, value: Value, reach: Reach) -
     }
 }
 
-/// Bytes of an array or struct without references inside, which is copied as it lies; none of
+/// Bytes of an array or struct without references inside, which is copied as raw bytes; None for
 /// anything else.
 ///
 /// # Safety
@@ -149,7 +149,7 @@ pub(crate) unsafe fn flat_size(of: &Type, value: Value) -> Option<usize> {
     }
 }
 
-/// What a value takes, in bytes; of one with others inside, the outermost part.
+/// Bytes of a value; if it has others inside, of the outermost part.
 ///
 /// # Safety
 /// The value is of this type, and the caller's.
@@ -164,7 +164,7 @@ pub(crate) unsafe fn outer_size(of: &Type, value: Value) -> usize {
     }
 }
 
-/// A second object with the same inside, referred to once.
+/// Copies one object, with the same inside and one reference.
 unsafe fn duplicate(to: *mut Component, of: &Type, original: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's object is valid.
     unsafe {
@@ -181,12 +181,12 @@ struct Copying {
     reach: Reach,
     /// Places in fresh copies that still hold references into the original.
     left: Vec<(&'static Type, *mut *mut c_void)>,
-    /// Copies of what has several references.
+    /// Copies of objects with several references.
     known: HashMap<*mut c_void, *mut c_void>,
 }
 
 impl Copying {
-    /// A copy of one object, or one more reference to it; what is inside is left for later.
+    /// Copies one object, or adds a reference to its copy; the inside is left for later.
     unsafe fn one(&mut self, of: &Type, original: *mut c_void) -> *mut c_void {
         if original.is_null() {
             return original;
@@ -237,13 +237,13 @@ impl Copying {
     }
 }
 
-/// More references. A count that would overflow makes the object immortal.
+/// Adds references. A count that would overflow makes the object immortal.
 unsafe fn retain_times(object: *mut Object, times: u32) {
     // SAFETY: the caller's object is valid, and its component's alone.
     unsafe { (*object).refs = (*object).refs.saturating_add(times) };
 }
 
-/// Does nothing but this value refer to any of its parts? Then the whole may change owner.
+/// Whether all parts of this value have only this one user. Then the whole may change owner.
 ///
 /// # Safety
 /// `value` is of this type, and its component is parked or runs this.
@@ -257,7 +257,8 @@ pub(crate) unsafe fn is_unique(of: &Type, value: Value) -> bool {
             if is_object(of) && !object.is_null() {
                 match (*object.cast::<Object>()).refs {
                     1 => for_each_inside(of, object, |of, place| left.push((of, *place))),
-                    // A literal. An array or struct is one only because its count has run over.
+                    // A literal. An array or struct is immortal only because its count has
+                    // overflowed.
                     IMMORTAL => unique = is_immutable(of),
                     _ => unique = false,
                 }
@@ -271,7 +272,7 @@ pub(crate) unsafe fn is_unique(of: &Type, value: Value) -> bool {
     true
 }
 
-/// Gives back the reference that a slot of this type holds.
+/// Releases the reference that a slot of this type holds.
 ///
 /// # Safety
 /// `value` is of this type and counted; it is in the heap of `component`, which runs this or is
@@ -336,7 +337,7 @@ unsafe fn free_one(
     }
 }
 
-/// The last reference is gone: frees an object and releases what is inside.
+/// Frees an object whose last reference is gone, and releases its inside.
 ///
 /// # Safety
 /// As the header says: nothing refers to `object`, of this type, in the heap of `self`.
@@ -367,7 +368,7 @@ pub unsafe extern "C" fn hearth_copy(to: *mut Component, of: *const Type, value:
     unsafe { copy(to, &*of, value) }
 }
 
-/// A new box.
+/// Makes a box.
 ///
 /// # Safety
 /// As the header says: `value` is of this type, in the heap of `self`.
@@ -390,7 +391,7 @@ pub unsafe extern "C" fn hearth_box_new(
     }
 }
 
-/// Are two strings equal?
+/// Whether two strings are equal.
 ///
 /// # Safety
 /// Both are null or valid strings.
@@ -412,7 +413,7 @@ pub(crate) unsafe fn text_of<'a>(text: *const Text) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(text.cast::<u8>().add(HEADER_BYTES), (*text).length) }
 }
 
-/// A new array of one or more dimensions.
+/// Makes an array of one or more dimensions.
 ///
 /// # Safety
 /// As the header says: `of` is the type of the whole, `lengths` has `dimensions` lengths, and
@@ -432,7 +433,7 @@ pub unsafe extern "C" fn hearth_array_new(
     }
 }
 
-/// Dimensions are few: they stand in the program's text.
+/// Makes an array, one dimension at a time. Dimensions are few: the program's text spells them out.
 unsafe fn array(this: *mut Component, of: &Type, lengths: &[u32], init: Value) -> *mut c_void {
     let [length, inner @ ..] = lengths else {
         unreachable!("an array has a dimension");
@@ -468,7 +469,7 @@ unsafe fn array(this: *mut Component, of: &Type, lengths: &[u32], init: Value) -
     }
 }
 
-/// Is it all zero bits?
+/// Whether it is all zero bits.
 unsafe fn is_zero(of: &Type, value: Value) -> bool {
     // SAFETY: the member that the size tells was written.
     unsafe {
@@ -480,8 +481,8 @@ unsafe fn is_zero(of: &Type, value: Value) -> bool {
     }
 }
 
-/// Fills fresh elements: copies of structs and arrays, references to all else. The original's
-/// programs share structs and arrays too.
+/// Fills fresh elements: copies of structs and arrays, references to everything else. Programs of
+/// the original share structs and arrays too.
 unsafe fn fill(this: *mut Component, of: &Type, first: *mut c_void, length: usize, init: Value) {
     // SAFETY: there is room for `length` elements of the type's size.
     unsafe {
@@ -515,7 +516,7 @@ mod tests {
     use super::*;
     use crate::portable::type_of_code;
 
-    /// Counts stop at the number that marks literals. What is shared so often stays where it is.
+    /// Counts stop at the number that marks literals. An object shared that often stays in place.
     #[test]
     fn an_array_whose_count_has_run_over_is_copied() {
         let of = type_of_code("Ai").unwrap();

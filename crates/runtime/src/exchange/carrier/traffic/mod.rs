@@ -1,13 +1,13 @@
-//! Who talks with whom, and who computes: seen by samples.
+//! Samples of the traffic between components, and of their computing time.
 //!
-//! A message makes exactly one of its two ends wait, whoever comes first; so each time that a
-//! component is resumed after a wait at a half-channel, one message has passed there. The carriers
-//! look at some of these resumptions, by chance, each standing for as many as there were since the
-//! last: at the half-channel, one of its peers, the value's size, and how long the component runs.
-//! Nothing is added to the ways that are inlined in compiled programs.
+//! A message makes exactly one of its two ends wait, the first to arrive; so each resumption of a
+//! component after a wait at a half-channel stands for one message there. The carriers sample some
+//! of these resumptions at random, each weighted by the number since the last: the half-channel,
+//! one of its peers, the value's size, and the length of the component's run. The paths inlined in
+//! compiled programs get no extra code.
 //!
-//! What was seen is kept by each worker for itself ([`Sampler`]), and published some times a
-//! second, for whoever [takes](take) it.
+//! Each worker collects its own samples ([`Sampler`]) and publishes them some times a second, for
+//! the code that [takes](take) them.
 
 mod sampler;
 
@@ -28,7 +28,7 @@ pub(crate) use sampler::{Interest, Sampler, ThreadSampler};
 /// A component, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// From 1, in creation order; 0 for nobody.
+    /// From 1, in creation order; 0 for none.
     pub(crate) id: u64,
     pub(crate) of: *const ComponentType,
     /// From 1, over those of its type.
@@ -46,26 +46,26 @@ impl Who {
     }
 }
 
-/// What a component did at a half-channel, in about a tenth of a second.
+/// A component's activity at a half-channel, over about a tenth of a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) who: Who,
-    /// The worker where it was, by number; [`NO_WORKER`] for a thread.
+    /// The number of its worker then; [`NO_WORKER`] for a thread.
     pub(crate) home: u16,
-    /// Where it waited, and one of the peers there; none after waits for something else.
+    /// The half-channel of its wait, and one of the peers there; none after other waits.
     pub(crate) end: Option<End>,
     pub(crate) partner: Option<End>,
     pub(crate) is_send: bool,
     /// One of the two ends has several peers.
     pub(crate) is_shared: bool,
-    /// It was placed where it is by name, and stays.
+    /// It was placed there by name, and stays.
     pub(crate) stays: bool,
-    /// How many waits ended there.
+    /// Number of waits that ended there.
     pub(crate) runs: u64,
-    /// Bytes of the values, and of how many they are.
+    /// Bytes of the measured values, and the number of those values.
     pub(crate) bytes: u64,
     pub(crate) sized: u64,
-    /// For how long it then ran.
+    /// Time that it then ran.
     pub(crate) busy_ns: u64,
 }
 
@@ -104,12 +104,12 @@ impl Seen {
     }
 }
 
-/// More than this is not kept until somebody takes it.
+/// Most samples kept until they are taken.
 const MOST: usize = 1 << 16;
 
 struct Published {
     seen: Vec<Seen>,
-    /// How many were not kept.
+    /// Number of samples dropped.
     dropped: u64,
 }
 
@@ -133,12 +133,12 @@ fn publish(seen: impl Iterator<Item = Seen>) {
     (hooks::get().has_samples)();
 }
 
-/// Is there anything to take?
+/// Whether there are samples to take.
 pub(crate) fn is_any() -> bool {
     !lock(&PUBLISHED).seen.is_empty()
 }
 
-/// What was published since the last time, and how much of it is missing.
+/// Takes the samples published since the last call, and the number dropped.
 pub(crate) fn take() -> (Vec<Seen>, u64) {
     let mut published = lock(&PUBLISHED);
     let dropped = std::mem::take(&mut published.dropped);

@@ -1,4 +1,4 @@
-//! What a carrier sees, for itself.
+//! A carrier's own sampler.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,28 +11,28 @@ use crate::ground::choices::scramble;
 use crate::recording;
 use crate::seats::seat::seat_of;
 
-/// Samples are about so far apart: one costs some hundred nanoseconds, so this is half a percent.
+/// Time between samples, roughly: one costs some hundred nanoseconds, so this is half a percent.
 const EVERY_NS: u64 = 40_000;
-/// One run in so many is looked at, at least.
+/// Most runs from one sample to the next.
 const GAP_MAX: u32 = 512;
-/// What was seen is published after so long.
+/// Time between publications.
 const PUBLISHED_EVERY_NS: u64 = 40_000_000;
-/// How many kinds of what was seen are kept apart until then; a power of two.
+/// Kinds of samples kept apart until publication; a power of two.
 const KINDS: usize = 512;
-/// A thread of its own looks at one wait in so many: waiting there costs microseconds.
+/// Waits of a thread of its own per sample: waiting there costs microseconds.
 const THREAD_GAP: u32 = 4;
 
-/// A run that took longer may have been kept waiting for its core, by other programs: then the
-/// thread's own clock is asked for the next so many that are looked at. That is a system call,
-/// which would cost as much as a short run takes.
+/// A run that took longer may have waited for its core because of other programs: the next sampled
+/// runs (as many as `CAREFUL` says) then also read the thread's own clock. That is a system call,
+/// as costly as a short run.
 const SUSPECT_NS: u64 = 20_000;
 const CAREFUL: u32 = 64;
 
-/// When a run began.
+/// The start of a run.
 #[derive(Clone, Copy)]
 struct Watch {
     since: u64,
-    /// By the thread's own clock, if that was asked.
+    /// By the thread's own clock, if read.
     of_thread: Option<u64>,
 }
 
@@ -44,23 +44,23 @@ impl Watch {
         }
     }
 
-    /// How long it was until `now`; of a thread that was asked, without what others took of its
-    /// core.
+    /// Time from the start to `now`; by the thread's clock if read, which leaves out time that
+    /// other programs took on its core.
     fn took(self, now: u64) -> u64 {
         let took = now.saturating_sub(self.since);
         match self.of_thread {
-            // It may be another thread's by now, if this one was detached.
+            // Another thread's clock, if this one was detached meanwhile.
             Some(before) => clock::thread_ns().saturating_sub(before).min(took),
             None => took,
         }
     }
 }
 
-/// A run that is looked at.
+/// A sampled run.
 pub(crate) struct Glimpse {
     seen: Seen,
     watch: Watch,
-    /// How many runs it stands for.
+    /// Number of runs that it stands for.
     weight: u64,
 }
 
@@ -99,37 +99,38 @@ impl Glimpse {
     }
 }
 
-/// What somebody wants to know.
+/// The purpose of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     None,
-    /// How long runs take.
+    /// Lengths of runs.
     Runs,
-    /// That, and who talks with whom.
+    /// Lengths of runs, and the traffic.
     Traffic,
 }
 
-/// A worker's; its own thread's alone.
+/// A worker's sampler; used only by its own thread.
 ///
-/// A run that is looked at ends where the next begins, or where the worker rests: that way nothing
+/// A sampled run ends when the next begins or the worker rests, so nothing needs checking at the
+/// end of each run.
 /// is to be asked at the end of each.
 pub(crate) struct Sampler {
     interest: Interest,
-    /// Somebody watches the run, and wants to know how large values are.
+    /// The run is watched, and the sizes of values are wanted.
     is_watched: bool,
-    /// The count of picks at which there is something to do.
+    /// The count of picks at which the sampler acts.
     at: Cell<u32>,
-    /// The one at which the next run is looked at.
+    /// The count at which the next run is sampled.
     next: Cell<u32>,
-    /// One in so many is, in the mean.
+    /// Mean number of runs per sample.
     gap: Cell<u32>,
-    /// What a run takes, in the mean, in ns.
+    /// Mean length of a run, in ns.
     mean_ns: Cell<u64>,
-    /// The thread's own clock is asked for so many more.
+    /// Number of further samples that read the thread's own clock.
     careful: Cell<u32>,
     random: Cell<u64>,
     published: Cell<u64>,
-    /// The run that is looked at now.
+    /// The run being sampled.
     glimpse: Cell<Option<Glimpse>>,
     table: RefCell<Table>,
 }
@@ -151,13 +152,13 @@ impl Sampler {
         }
     }
 
-    /// Is there something to do at the run with this number?
+    /// Whether the sampler acts at the run with this number.
     #[inline]
     pub(crate) fn is_due(&self, picks: u32) -> bool {
         self.at.get() == picks
     }
 
-    /// How long runs take here in the mean, lately, in ns; None if nobody looks.
+    /// Recent mean length of runs here, in ns; None without samples.
     pub(crate) fn mean_ns(&self) -> Option<u64> {
         (self.interest != Interest::None).then(|| self.mean_ns.get())
     }
@@ -172,10 +173,10 @@ impl Sampler {
         scramble(next) as u32
     }
 
-    /// The run that was looked at ends, if there is one. Is the one that is due looked at?
+    /// Ends the sampled run, if there is one. True if the next run is to be sampled.
     pub(crate) fn ends_and_begins(&self) -> bool {
         if !self.looks() {
-            // Again after all numbers there are.
+            // Due again after all numbers.
             return false;
         }
         self.end();
@@ -186,7 +187,7 @@ impl Sampler {
         begins
     }
 
-    /// Where a run begins that is looked at.
+    /// Starts sampling a run.
     ///
     /// # Safety
     /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
@@ -197,7 +198,7 @@ impl Sampler {
         waited_at: Option<*const Channel>,
     ) {
         let gap = self.gap.get();
-        // From 1 to twice the gap less one, so the gap in the mean.
+        // From 1 to twice the gap less one, hence the gap in the mean.
         let distance = 1 + self.chance() % (2 * gap - 1);
         let now = self.at.get();
         self.next.set(now.wrapping_add(distance));
@@ -214,7 +215,7 @@ impl Sampler {
         self.glimpse.set(Some(glimpse));
     }
 
-    /// The run that is looked at does not take place here.
+    /// Discards the sample: its run does not take place here.
     pub(crate) fn forget(&self) {
         self.glimpse.set(None);
     }
@@ -242,8 +243,8 @@ impl Sampler {
         }
     }
 
-    /// How long a run took that ends now. One that nobody was careful about and that seems long
-    /// counts as others do.
+    /// Length of a run that ends now. One that seems long but was not timed by the thread's clock
+    /// counts as an average run.
     fn time_of(&self, glimpse: &Glimpse, now: u64) -> u64 {
         let took = glimpse.watch.took(now);
         let left = self.careful.get();
@@ -258,14 +259,14 @@ impl Sampler {
         }
     }
 
-    /// The worker is about to sleep: what was seen is published.
+    /// Publishes the samples: the worker is about to sleep.
     pub(crate) fn publish(&self) {
         if self.interest == Interest::Traffic {
             self.table.borrow_mut().publish();
         }
     }
 
-    /// The worker has picked nothing, which does not count as a pick: the last run is over.
+    /// Ends the last run: the worker has picked nothing, which does not count as a pick.
     #[inline]
     pub(crate) fn rest(&self) {
         if self.looks() {
@@ -273,14 +274,14 @@ impl Sampler {
         }
     }
 
-    /// Looks so many picks later than it would.
+    /// Delays the next sample by this many picks.
     pub(crate) fn put_off(&self, by: u32) {
         self.at.set(self.at.get().wrapping_add(by));
         self.next.set(self.next.get().wrapping_add(by));
     }
 }
 
-/// What was seen since it was last published, by kind.
+/// The samples since the last publication, by kind.
 struct Table {
     /// 1 + the index in `seen`; 0 is free.
     slots: Vec<u16>,
@@ -338,12 +339,12 @@ impl Table {
     }
 }
 
-/// That of a component with a thread of its own.
+/// The sampler of a component with a thread of its own.
 pub(crate) struct ThreadSampler {
-    /// What is seen is published.
+    /// Samples are published.
     publishes: bool,
     is_on: bool,
-    /// How many waits until one is looked at.
+    /// Waits left until the next sample.
     left: u32,
     chance: u64,
 }
@@ -358,7 +359,7 @@ impl ThreadSampler {
         }
     }
 
-    /// Is the run that is about to begin looked at?
+    /// Whether the next run is sampled.
     pub(crate) fn is_due(&mut self) -> bool {
         if !self.is_on {
             return false;
@@ -372,7 +373,7 @@ impl ThreadSampler {
         true
     }
 
-    /// Where a run begins that is looked at.
+    /// Starts sampling a run.
     ///
     /// # Safety
     /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
@@ -386,7 +387,7 @@ impl ThreadSampler {
         unsafe { Glimpse::new(component, NO_WORKER, waited_at, THREAD_GAP, chance, true) }
     }
 
-    /// Where it ends.
+    /// Ends it.
     pub(crate) fn end(&self, glimpse: Glimpse) {
         if !self.publishes {
             return;

@@ -1,4 +1,4 @@
-//! Where a component is at home, and how half-channels name that.
+//! The home of a component, and the marks by which half-channels name it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -11,7 +11,7 @@ use crate::abi::Component;
 /// In a half-channel's place, a worker's mark is one more than its address.
 pub(super) const MARK: usize = 1;
 
-/// The worker whose mark this is.
+/// The worker with this mark.
 pub(crate) fn of_mark(place: usize) -> Option<&'static Worker> {
     // SAFETY: workers live as long as their runtime, and only their marks are odd.
     (place & MARK != 0).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
@@ -23,21 +23,21 @@ pub(crate) fn mark_of(worker: *const Worker) -> Option<usize> {
     unsafe { worker.as_ref() }.map(Worker::mark)
 }
 
-/// Where a component is at home; null for a thread. It may move unless it runs or the caller has
-/// its worker's leave.
+/// The home of a component; null for a thread. It may change unless the component runs or the
+/// caller has its worker's leave.
 pub(crate) fn home_of(component: *mut Component) -> *const Worker {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
         .load(Ordering::Relaxed)
 }
 
-/// The core of a home, if it has one.
+/// The core of a home, if pinned.
 pub(crate) fn core_of(home: *const Worker) -> Option<usize> {
     // SAFETY: workers live as long as their runtime.
     unsafe { worker_of(home).as_ref() }?.shared.core
 }
 
-/// Gives a component another home.
+/// Sets a component's home.
 pub(super) fn set_home(component: *mut Component, home: &'static Worker) {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }

@@ -1,6 +1,6 @@
-//! Leave to touch a worker's half-channels: its own thread's, between `busy := 1` and `busy := 0`,
-//! and others', with the gate closed. `docs/internals/workers.md` says why one of the two always
-//! sees the other.
+//! Leave to touch a worker's half-channels: its own thread has it between `busy := 1` and
+//! `busy := 0`, other threads while they keep the gate closed. `docs/internals/workers.md` explains
+//! why one of the two always sees the other.
 
 use std::ptr;
 
@@ -15,7 +15,7 @@ use crate::hooks::simulation;
 use crate::seats::seat::seat_of;
 use crate::seats::waiting;
 
-/// Makes an offer of what a component waits for, if it waits lightly.
+/// Inflates a component's light wait, if any, into an offer.
 pub(crate) fn inflate(component: *mut Component) {
     // SAFETY: workers live as long as their runtime.
     while let Some(home) = unsafe { home_of(component).as_ref() } {
@@ -23,7 +23,7 @@ pub(crate) fn inflate(component: *mut Component) {
         if !ptr::eq(home_of(component), home) {
             continue;
         }
-        // SAFETY: held, and what is waited at is alive.
+        // SAFETY: held, and the half-channels waited at are alive.
         unsafe {
             if waiting::waiting_at_leave(component) != waiting::LINKED {
                 light::inflate(component);
@@ -40,10 +40,9 @@ pub(crate) fn inflate(component: *mut Component) {
     }
 }
 
-/// Leave to touch the half-channels of both workers, neither of which the calling thread is
-/// touching.
+/// Acquires leave for both workers. The calling thread must not be busy with either.
 pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
-    // In one order everywhere, and never while being busy: two threads do not wait for each other.
+    // In one order everywhere, and never while busy, so that two threads cannot deadlock.
     if a.shared.index < b.shared.index {
         (a.hold_as_foreigner(), b.hold_as_foreigner())
     } else {
@@ -54,9 +53,9 @@ pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) 
 
 /// Leave to touch a worker's half-channels.
 pub(crate) enum Hold {
-    /// Of its own thread.
+    /// Held by its own thread.
     Own(&'static Worker),
-    /// Of another, or where there are no barriers.
+    /// Held by another thread, or in the absence of barriers.
     Foreign {
         worker: &'static Worker,
         has_closed: bool,
@@ -67,10 +66,10 @@ pub(crate) enum Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         match self {
-            // Release: who waits for leave sees what was done.
+            // Release: the next holder of leave sees this one's writes.
             Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
-            // A gate that was found closed is its own thread's to open: of that thread alone it is
-            // known that it is not just about to be busy, by what it read before others were.
+            // Only its own thread may open a gate that was found closed: of that thread alone it is
+            // certain that it is not about to be busy because of stale reads.
             Hold::Foreign {
                 worker, has_closed, ..
             } => {
@@ -82,12 +81,12 @@ impl Drop for Hold {
     }
 }
 
-/// Leave of a running component to touch a half-channel of its own worker, and all that are
+/// A running component's leave to touch a half-channel of its own worker, and all half-channels
 /// connected with it.
 pub(crate) struct Entered(&'static Worker);
 
 impl Entered {
-    /// None if the half-channel is not the worker's own, or somebody asks for attention.
+    /// None if the half-channel is not the worker's own, or attention is requested.
     ///
     /// # Safety
     /// The component runs the calling code.
@@ -100,7 +99,7 @@ impl Entered {
         }
     }
 
-    /// The same, whatever asks for attention.
+    /// Enters as `new` does, regardless of attention requests.
     ///
     /// # Safety
     /// As for `new`.
@@ -108,39 +107,39 @@ impl Entered {
         component: *mut Component,
         channel: &Channel,
     ) -> Option<Entered> {
-        // The monitor may be about to give it another home: what was read is old then, and the gate
+        // The monitor may be about to change its home: the value read is stale then, and the gate
         // is closed. SAFETY: workers live as long as their runtime.
         let worker: &'static Worker = unsafe { home_of(component).as_ref() }?;
         worker.busy.store(1, Ordering::Relaxed);
-        // The barrier of whoever wants leave orders the store before the loads.
+        // The barrier of the thread that wants leave orders the store before the loads.
         compiler_fence(Ordering::SeqCst);
         let entered = Entered(worker);
         let gate = worker.gate.load(Ordering::Acquire);
         (gate != 0 && channel.is_at(gate)).then_some(entered)
     }
 
-    /// How many arms of selects were served on this worker.
+    /// Number of select arms served on this worker.
     pub(crate) fn now(&self) -> u32 {
         self.0.ticks.get()
     }
 
-    /// Counts one more, and says how many that makes.
+    /// Counts one more; returns the new number.
     pub(crate) fn tick(&self) -> u32 {
         self.0.ticks.set(self.now().wrapping_add(1));
         self.now()
     }
 
-    /// Is this half-channel the worker's own, too?
+    /// Whether this half-channel is the worker's own, too.
     pub(crate) fn covers(&self, channel: &Channel) -> bool {
         channel.is_at(self.0.mark())
     }
 }
 
-/// Leave of a running component to touch its own end of a link.
+/// A running component's leave to touch its own end of a link.
 pub(crate) struct Linked(Entered);
 
 impl Linked {
-    /// None if the half-channel is not linked, is another worker's, or somebody asks for attention.
+    /// None if the half-channel is not linked, is another worker's, or attention is requested.
     ///
     /// # Safety
     /// The component runs the calling code.
@@ -164,21 +163,21 @@ impl Linked {
         }
     }
 
-    /// Has the worker watch an end. False if its list is full.
+    /// Adds an end to the worker's watch list. False if the list is full.
     pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
         // SAFETY: entered.
         unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
     }
 
-    /// Has it watch no more.
+    /// Removes an end from the watch list.
     pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
         // SAFETY: entered.
         unsafe { self.0.0.forget(line, is_sender) };
     }
 }
 
-/// A component is about to make or connect others. If it was detached, its thread gets the worker
-/// back first: what is its worker's, it would have to ask leave for, again and again.
+/// Called before a component makes or connects others. If it was detached, its thread takes the
+/// worker back first: otherwise it would have to ask leave for each of its worker's half-channels.
 ///
 /// # Safety
 /// It runs the calling code, or is null.
@@ -194,11 +193,11 @@ pub(crate) unsafe fn rejoin(component: *mut Component) {
     }
 }
 
-/// The running component is in an operation that may wait. Its thread has its worker, and keeps it.
+/// An operation of the running component that may wait. Its thread has its worker, and keeps it.
 pub(crate) struct Operation(*mut Component);
 
 impl Operation {
-    /// If the component was detached, its thread gets the worker back first.
+    /// Begins an operation. If the component was detached, its thread takes the worker back first.
     ///
     /// # Safety
     /// The component runs the calling code.
@@ -210,7 +209,7 @@ impl Operation {
                 continue;
             }
             let _hold = home.hold();
-            // Detached in between?
+            // It may have been detached in between.
             if ptr::eq(home_of(component), home) {
                 home.running.store(ptr::null_mut(), Ordering::Relaxed);
                 break;
@@ -219,12 +218,12 @@ impl Operation {
         Operation(component)
     }
 
-    /// The operation has ended so. Unless it is blocked, the component goes on.
+    /// Ends the operation with this step. Unless blocked, the component continues.
     pub(crate) fn end(self, step: Step) -> Step {
         if step != Step::Blocked {
             // SAFETY: it runs on, and workers live as long as their runtime.
             if let Some(home) = unsafe { (*self.0).home.cast::<Worker>().as_ref() } {
-                // Release: as where a worker resumes a component.
+                // Release: as when a worker resumes a component.
                 home.running.store(self.0, Ordering::Release);
             }
         }
@@ -232,7 +231,7 @@ impl Operation {
     }
 }
 
-/// The running component waits lightly: it cannot be detached from here on.
+/// Called when the running component waits lightly: it cannot be detached from here on.
 ///
 /// # Safety
 /// It has entered.
@@ -256,7 +255,7 @@ impl Worker {
         ptr::from_ref(self).expose_provenance() + MARK
     }
 
-    /// Does a component run the calling code, with another worker?
+    /// Whether a component of another worker runs the calling code.
     pub(crate) fn is_foreign_to_component(&self) -> bool {
         current().is_some_and(|runner| {
             let worker = runner.worker.load(Ordering::Relaxed);
@@ -265,7 +264,7 @@ impl Worker {
         })
     }
 
-    /// Opens the gate, if it may be open. The caller has leave, or none has it yet.
+    /// Opens the gate, if permitted. The caller has leave, or no thread can have it yet.
     pub(super) fn reopen(&self) {
         let may_open = !self.shared.is_stand_in
             && self.shared.detached.load(Ordering::Relaxed) == 0
@@ -275,31 +274,32 @@ impl Worker {
         }
     }
 
-    /// A detached runner has noticed.
+    /// Records that a detached runner has noticed.
     pub(super) fn be_noticed(&self, runner: &Runner) {
-        // The gate is closed for as long as a runner has not noticed: nobody is busy. The lock
-        // comes first: what told the runner may have been the beginning of a detaching that is
-        // still under way, and neither its count nor that of threads that run would be right yet.
+        // The gate is closed until every detached runner has noticed: no thread is busy. The lock
+        // comes first: the runner may have seen the beginning of a detaching that is still under
+        // way, when neither its count nor that of running threads is right yet.
         let _leave = lock(&self.shared.leave);
         if runner.has_noticed.swap(true, Ordering::Relaxed) {
             return;
         }
-        // The gate is closed for as long as a runner has not noticed, and then until the worker's
-        // thread opens it. Were it opened here, that thread might have said that it is busy, then
-        // this one that it is not, and then that one might find the gate open.
+        // The gate stays closed until a detached runner has noticed, and then until the worker's
+        // thread opens it. If it were opened here, that thread might set busy, then this one clear
+        // it, and then that one find the gate open.
         self.shared.detached.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn hold_as_foreigner(&'static self) -> Hold {
         let leave = lock(&self.shared.leave);
-        // A gate that is closed already stays so, by lack of barriers or for a detached runner.
+        // A closed gate stays closed, because there are no barriers or a detached runner has not
+        // noticed.
         let has_closed = self.gate.load(Ordering::Relaxed) != 0;
         if has_closed {
             self.gate.store(0, Ordering::Relaxed);
             if !simulation::is_on() {
                 membarrier::everywhere();
             }
-            // Acquire: what its thread did before is visible.
+            // Acquire: makes its thread's writes visible.
             while self.busy.load(Ordering::Acquire) != 0 {
                 yield_now();
             }
@@ -311,14 +311,14 @@ impl Worker {
         }
     }
 
-    /// Gets leave to touch this worker's half-channels.
+    /// Acquires leave to touch this worker's half-channels.
     pub(crate) fn hold(&'static self) -> Hold {
         if !ptr::eq(current_worker(), self) {
             return self.hold_as_foreigner();
         }
         self.busy.store(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        // With an open gate nobody was detached, so this is still the worker's own thread.
+        // With an open gate no runner is detached, so this is still the worker's own thread.
         if self.gate.load(Ordering::Acquire) != 0 {
             return Hold::Own(self);
         }
@@ -326,11 +326,12 @@ impl Worker {
         self.hold_as_foreigner()
     }
 
-    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
+    /// Queues a component if the calling thread is the worker's own and no other thread has its
+    /// leave.
     pub(super) fn push_if_own(&self, component: *mut Component) -> bool {
-        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just
-        // been detached, and it is another thread that is busy for a moment: then the gate is
-        // closed, and nothing may be written back later.
+        // The thread may be busy already, returning a stopped sender, and stays so. Or it has just
+        // been detached, and another thread is busy for a moment: then the gate is closed, and
+        // nothing may be written back later.
         let was_busy = self.busy.load(Ordering::Relaxed) != 0;
         if !was_busy {
             self.busy.store(1, Ordering::Relaxed);
@@ -346,10 +347,10 @@ impl Worker {
         is_own
     }
 
-    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
-    /// detaches it any more.
+    /// Whether the thread still has the worker after its component has ended. If so, it can no
+    /// longer be detached.
     pub(super) fn is_kept(&'static self, runner: &'static Runner) -> bool {
-        // Detached, and maybe noticed already: then the worker is another's to be busy with.
+        // Detached, possibly noticed already: then another thread may be busy with the worker.
         if runner.is_of(self) {
             self.busy.store(1, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
@@ -398,8 +399,8 @@ impl Worker {
         }
     }
 
-    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
-    /// component can go on.
+    /// Checks the watch list; if `sleeps`, sets the TELL bits of the waits that remain. True if a
+    /// component can continue.
     pub(super) fn look_through(&'static self, sleeps: bool) -> bool {
         if self.mine.watching.load(Ordering::Relaxed) == 0 {
             return false;
@@ -442,7 +443,7 @@ impl Worker {
     }
 }
 
-/// A component that is ready leaves what it waited at. Its worker calls, before it resumes it.
+/// Ends a ready component's waits. Its worker calls this before it resumes the component.
 ///
 /// # Safety
 /// The component is ready and in no queue, and the caller runs its worker.

@@ -1,9 +1,9 @@
-//! Servers that come to their callers.
+//! Servers that migrate to their callers.
 //!
-//! A server that comes is at home with the worker of whoever called it last: the party that
-//! completes a rendezvous with it, while it is parked, takes it along, and it runs there next. Its
-//! data follows through the caches. While it runs, others that call it wait in the channel, as they
-//! always do: the channel is the lock.
+//! The home of such a server is the worker of its latest caller: the party that completes a
+//! rendezvous with it while it is parked takes it along, and it runs there next. Its data follows
+//! through the caches. While it runs, further callers wait in the channel as usual: the channel is
+//! the lock.
 //!
 //! ```text
 //!            its worker's thread, after        a caller, which has won its offer
@@ -14,12 +14,12 @@
 //! ```
 //!
 //! An offer is open, and may be won, before the thread that ran the component has left it: the
-//! compiled code still returns. So `PARKED` is said by that thread, last of all. Who wins the offer
-//! before that posts the component to its worker, as with any other.
+//! compiled code is still returning. So that thread sets `PARKED` last of all. A thread that wins
+//! the offer earlier posts the component to its worker, as any other.
 //!
-//! The home changes without its former worker's leave. Whoever has that leave meanwhile, to make an
-//! offer of a light wait, finds none: a component that comes never waits lightly, nor at a link,
-//! since something asks for its attention all the time.
+//! The home changes without leave of the former worker. A holder of that leave, looking for light
+//! waits to inflate, finds none: a server that migrates never waits lightly, nor at a link, since
+//! it always has an attention bit set.
 
 use super::{Worker, all, home_of, own_worker, set_home};
 use crate::abi::Component;
@@ -27,23 +27,23 @@ use crate::exchange::component::COMES_TO_CALLERS;
 use crate::ground::sync::Ordering;
 use crate::seats::seat::{Seat, runs, seat_of};
 
-/// Does it come to its callers?
+/// Whether it migrates to its callers.
 pub(crate) fn comes(seat: &Seat) -> bool {
-    // Acquire pairs with the Release of `stay`: whoever finds that it comes no more finds its home,
-    // too.
+    // Acquire pairs with the Release of `stay`: a thread that sees the end of migrating sees the
+    // home, too.
     matches!(
         seat.runs.load(Ordering::Acquire),
         runs::COMES | runs::PARKED
     )
 }
 
-/// What a component's `destination` is to be, to go to a worker: 1 + its number.
+/// The value of a component's `destination` for a worker: 1 + its number.
 pub(crate) fn destination_to(home: *const Worker) -> u16 {
     // SAFETY: workers live as long as their runtime.
     unsafe { home.as_ref() }.map_or(0, |home| 1 + home.shared.index as u16)
 }
 
-/// A component comes to its callers from now on. It runs the calling code.
+/// Makes a component migrate to its callers from now on. It runs the calling code.
 pub(crate) fn come_from_now(seat: &Seat) {
     // SAFETY: it runs, so it is alive.
     let attention = unsafe { &(*seat.component()).attention };
@@ -51,14 +51,14 @@ pub(crate) fn come_from_now(seat: &Seat) {
     seat.runs.store(runs::COMES, Ordering::Relaxed);
 }
 
-/// It does so no more, and is free to go where others want it. It runs the calling code, outside of
+/// Ends the migrating and lets others move the component. It runs the calling code, outside of
 /// operations.
 pub(crate) fn stay(seat: &Seat) {
     if !comes(seat) {
         return;
     }
-    // Whoever has a former home's leave, and has seen there that it was its home, may still be
-    // about to look at what it waits for: it waits lightly only once they are done.
+    // A holder of a former home's leave that saw the component at home there may still be about to
+    // read its wait: it may wait lightly only once those holders are done.
     for worker in all() {
         drop(worker.hold());
     }
@@ -69,8 +69,8 @@ pub(crate) fn stay(seat: &Seat) {
     seat.runs.store(runs::PLANNED, Ordering::Release);
 }
 
-/// A component has met one that is parked: if that is a server that comes to its callers, it goes
-/// on here.
+/// Called when the running component has met a parked one: a server that migrates to its callers
+/// continues here.
 ///
 /// The caller has won its offer, and completes it next.
 #[inline]
@@ -88,7 +88,7 @@ pub(crate) fn come_to_caller(seat: &Seat) {
 #[inline(never)]
 fn take_along(seat: &Seat) {
     let component = seat.component();
-    // None for threads that are no worker's, and for one that has lost its worker.
+    // None for threads outside the workers, and for a thread that has lost its worker.
     let Some(own) = own_worker() else {
         return;
     };
@@ -102,7 +102,7 @@ fn take_along(seat: &Seat) {
 }
 
 impl Worker {
-    /// The component has blocked, and this thread touches it no more: from here on it may be taken
+    /// Parks a blocked component, which this thread touches no more: from here on it may be taken
     /// along.
     ///
     /// # Safety
@@ -110,18 +110,18 @@ impl Worker {
     #[inline]
     pub(super) unsafe fn let_come(&self, component: *mut Component) {
         if self.mine.serves {
-            // SAFETY: as the caller promises. Until it is parked only this worker resumes it, so it
-            // is alive.
+            // SAFETY: as the caller promises. Until parked, only this worker resumes it, so it is
+            // alive.
             let seat = unsafe { seat_of(component) };
             if seat.runs.load(Ordering::Relaxed) == runs::COMES {
-                // Release: whoever takes it along sees what it did here.
+                // Release: the thread that takes it along sees its writes here.
                 seat.runs.store(runs::PARKED, Ordering::Release);
             }
         }
     }
 }
 
-/// A component that is woken is parked no more. Its carrier calls, before it resumes it.
+/// Unparks a woken component. Its carrier calls this before it resumes the component.
 pub(crate) fn settle_coming(seat: &Seat) {
     if seat.runs.load(Ordering::Relaxed) == runs::PARKED {
         seat.runs.store(runs::COMES, Ordering::Relaxed);

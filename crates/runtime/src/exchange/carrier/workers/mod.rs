@@ -1,16 +1,16 @@
-//! Workers: a kernel thread a core, which resumes the components of its own queue.
+//! Workers: one kernel thread a core, which resumes the components of its own queue.
 //!
-//! A component that is ready stands in the queue of its `home`. The worker's own thread puts it
-//! there at once; others post it in the worker's inbox, which the worker empties between two
-//! components. A worker with nothing to do looks at its inbox for a while, since waking a thread
-//! costs far more than a look, and then sleeps.
+//! A ready component is in the queue of its `home`. The worker's own thread puts it there at once;
+//! other threads post it to the worker's inbox, which the worker empties between two components. An
+//! idle worker polls its inbox for a while, since waking a thread costs far more than a look, and
+//! then sleeps.
 //!
 //! The half-channels of a worker's components are its own as long as they are connected among
 //! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the
 //! gate is open: two plain stores and a load. Another thread that must touch them takes the lock
-//! `leave`, closes the gate, has all threads pass a barrier, and waits until the worker is not
-//! busy. One of the two always sees the other. Where the system has no such barriers, the gate
-//! stays closed, and everybody goes by the lock.
+//! `leave`, closes the gate, makes all threads pass a barrier, and waits until the worker is not
+//! busy. One of the two always sees the other. On systems without such barriers the gate stays
+//! closed, and every thread takes the lock.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -82,33 +82,33 @@ use crate::outside::idle;
 use crate::recording;
 use crate::seats::seat::{Seat, seat_of};
 
-/// A component that was made ready by the running one goes before the others so many times in a
-/// row, then they have their turn.
+/// Runs in a row for components that the running one made ready, ahead of the queue; then the
+/// others have their turn.
 const STREAK: u32 = 16;
-/// After so many components timers and descriptors are looked at if nobody waits for them; a
-/// multiple of [`LOOK_EVERY`].
+/// Components between two checks of timers and descriptors if no thread waits for them; a multiple
+/// of [`LOOK_EVERY`].
 const OUTSIDE_EVERY: u32 = 32;
-/// After so many components the watch list is looked through.
+/// Components between two checks of the watch list.
 const LOOK_EVERY: u32 = 8;
-/// How many ends of links a worker watches; further ones have themselves told. In models, few.
+/// Ends of links that a worker watches; further ones set their TELL bit. In models, few.
 const WATCHES: usize = if cfg!(loom) { 1 } else { 16 };
-/// The least that patience shrinks to where looking was in vain again and again.
+/// Least patience, reached when looking was in vain again and again.
 const LEAST_PATIENCE: Duration = Duration::from_micros(1);
 
-/// What resumes components, one a core. It begins as `hearth.h` has it.
+/// A worker: resumes components, one a core. Its first fields are laid out as in `hearth.h`.
 #[repr(C, align(128))]
 pub struct Worker {
     /// Its mark; 0 while another thread has its half-channels.
     gate: AtomicUsize,
-    /// Not 0: its thread touches its half-channels.
+    /// Nonzero while its thread touches its half-channels.
     busy: AtomicU32,
-    /// How many arms of selects were served here: their turns go by it. Its thread's, busy.
+    /// Number of select arms served here, the clock of their turns. Its thread's, while busy.
     ticks: Plain<u32>,
-    /// The component in whose code its thread is; null while it cannot be detached.
+    /// The component whose code its thread runs; null while it cannot be detached.
     running: AtomicPtr<Component>,
-    /// The one to run next: a partner of the one that runs.
+    /// The next to run: a partner of the running one.
     next: Cell<*mut Component>,
-    /// The others that are ready, in turn.
+    /// The other ready components, in turn.
     first: Cell<*mut Component>,
     last: Cell<*mut Component>,
     /// A seed chooses among arms.
@@ -117,27 +117,27 @@ pub struct Worker {
     shared: Shared,
 }
 
-/// What else only the worker's own thread touches.
+/// Further fields that only the worker's own thread touches.
 struct Mine {
     streak: Plain<u32>,
-    /// How many components were picked.
+    /// Number of components picked.
     picks: Plain<u32>,
     patience: Plain<Duration>,
     sharing: Sharing,
-    /// Servers may come to their callers.
+    /// Servers may migrate to their callers.
     serves: bool,
     watched: Watched,
     sampler: Sampler,
-    /// Ends of links whose components are blocked; touched with leave only.
+    /// Ends of links with blocked components; touched with leave only.
     watches: Guarded<Vec<Watch>>,
-    /// How many those are.
+    /// Number of these ends.
     watching: AtomicU32,
 }
 
-/// What others touch too.
+/// Fields that other threads touch too.
 #[repr(align(128))]
 struct Shared {
-    /// Components made ready by others, the last one first, linked by `next`.
+    /// Components made ready by other threads, the latest first, linked by `next`.
     inbox: AtomicPtr<Component>,
     asleep: Word,
     started: AtomicBool,
@@ -145,15 +145,15 @@ struct Shared {
     leave: Mutex<()>,
     /// The thread that resumes its components.
     runner: AtomicPtr<Runner>,
-    /// How many runners were detached and have not noticed; changed with leave.
+    /// Number of runners detached that have not noticed; changed with leave.
     detached: AtomicU32,
-    /// Who is to move elsewhere, for its thread to see to.
+    /// Pending moves of components, for its thread to carry out.
     orders: Orders,
     /// The home of a detached component.
     is_stand_in: bool,
     index: usize,
     core: Option<usize>,
-    /// Whose it is.
+    /// The runtime it belongs to.
     runtime: *const Runtime,
 }
 
@@ -180,7 +180,7 @@ static WORKERS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
 #[cfg(not(loom))]
 static STAND_INS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
 
-/// What is to be known of runs.
+/// The purpose for which runs are sampled.
 fn interest() -> Interest {
     match options::get().policy {
         _ if options::get().watches_traffic() => Interest::Traffic,
@@ -189,7 +189,7 @@ fn interest() -> Interest {
     }
 }
 
-/// The cores that this process may use, as they were at the start.
+/// The cores that this process could use at the start.
 fn cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(affinity::allowed)
@@ -207,7 +207,7 @@ fn stand_in(worker: &Worker) -> &'static Worker {
     &stand_ins[worker.shared.index]
 }
 
-/// All workers; most have not started yet in a small program.
+/// All workers; in a small program most have not started yet.
 #[cfg(not(loom))]
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
@@ -231,7 +231,7 @@ fn all() -> &'static [Worker] {
     })
 }
 
-/// A component can go on, wherever it is at home.
+/// Posts a component that can continue to its home.
 ///
 /// # Safety
 /// As for [`ready`]; it is not taken as a partner that runs next.
@@ -246,11 +246,11 @@ pub(crate) fn own_worker() -> Option<&'static Worker> {
     unsafe { current_worker().as_ref() }
 }
 
-/// A component of the calling worker can go on.
+/// Queues a component of the calling worker that can continue.
 ///
 /// # Safety
-/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker, which
-/// has entered: otherwise the thread may have been detached.
+/// It waits for nothing, is in no queue, and its home is the calling thread's worker, which has
+/// entered: otherwise the thread may have been detached.
 pub(crate) unsafe fn ready_here(component: *mut Component) {
     // SAFETY: as the caller promises.
     let home = unsafe { (*component).home.cast::<Worker>() };
@@ -262,8 +262,8 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
     unsafe { (*home).push_soon(component) };
 }
 
-/// The same, behind all others. A component that was served in a select will find more there once
-/// they have run, and wait for five messages once instead of for every second one.
+/// Queues it like [`ready_here`], but behind all others. A component served in a select will find
+/// more there once they have run, and wait once for five messages instead of for every second one.
 ///
 /// # Safety
 /// As for [`ready_here`].
@@ -272,12 +272,12 @@ pub(crate) unsafe fn ready_here_last(component: *mut Component) {
     unsafe { (*(*component).home.cast::<Worker>()).push(component) };
 }
 
-/// How many workers there are on so many cores, if so many were asked for.
+/// Number of workers on `cores` cores, if `asked` were requested.
 pub(crate) fn worker_count(asked: Option<usize>, cores: usize) -> usize {
     asked.unwrap_or_else(|| sensible_count(cores))
 }
 
-/// The number of a component's worker and that one's core, if it has one.
+/// The number of a component's worker, and that worker's core if pinned.
 pub(super) fn worker_and_core(component: *mut Component) -> Option<(usize, Option<usize>)> {
     // SAFETY: workers live as long as their runtime.
     let worker = unsafe { worker_of(home_of(component)).as_ref() }?;
@@ -292,11 +292,11 @@ fn sensible_count(cores: usize) -> usize {
     }
 }
 
-/// The worker that stands for a core; the calling worker, or the first, if none is asked for.
+/// The worker for a core; without one, the calling worker, or the first.
 pub(super) fn for_core(core: Option<usize>) -> *const Worker {
     let workers = all();
     let Some(core) = core else {
-        // Of another runtime, if its component makes this one there.
+        // It may be another runtime's, if a component of that makes this one.
         let current = own_worker().filter(|own| ptr::eq(own.runtime(), runtime::current()));
         return current.unwrap_or(&workers[0]);
     };
@@ -306,10 +306,10 @@ pub(super) fn for_core(core: Option<usize>) -> *const Worker {
         .unwrap_or(&workers[core % workers.len()])
 }
 
-/// A component can go on: its home has it run.
+/// Makes a component that can continue ready at its home.
 ///
 /// # Safety
-/// It waits for nothing, stands in no queue, and has a home; the caller is counted as running, or
+/// It waits for nothing, is in no queue, and has a home; the caller is counted as running, or
 /// starts the program.
 pub(super) unsafe fn ready(component: *mut Component) {
     // SAFETY: as the caller promises; workers live as long as their runtime.
@@ -321,7 +321,7 @@ pub(super) unsafe fn ready(component: *mut Component) {
     }
 }
 
-/// A server has come to a worker. What it waits at is not settled yet.
+/// Records that a server has migrated to a worker. Its wait is not settled yet.
 fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
     // SAFETY: workers live as long as their runtime.
     if let (Some(recorder), Some(from)) = (recording::recorder(), unsafe { from.as_ref() }) {
@@ -329,7 +329,7 @@ fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
     }
 }
 
-/// From its next wait on the component runs where that core's worker is.
+/// Moves the component to that core's worker, from its next wait on.
 ///
 /// # Safety
 /// The component runs the calling code.
@@ -365,7 +365,7 @@ impl Worker {
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
                 asleep: Word::new(0),
-                // A model's threads are there from the start.
+                // A model's threads exist from the start.
                 started: AtomicBool::new(is_stand_in || cfg!(loom)),
                 leave: Mutex::new(()),
                 runner: AtomicPtr::new(ptr::null_mut()),
@@ -379,16 +379,16 @@ impl Worker {
         }
     }
 
-    /// Whose it is.
+    /// The runtime it belongs to.
     pub(crate) fn runtime(&self) -> &'static Runtime {
         // SAFETY: a runtime's workers live as long as it does.
         unsafe { &*self.shared.runtime }
     }
 
-    /// Is there anybody besides the component that runs?
+    /// Whether components other than the running one are ready.
     #[cfg(not(loom))]
     fn somebody_waits(&self) -> bool {
-        // Only a guess: the queue is its runner's, who may be changing it.
+        // Only a guess: the queue is its runner's, which may be changing it.
         // SAFETY: alive; read as if by another thread.
         let queued = unsafe {
             !self.next.as_ptr().read_volatile().is_null()
@@ -409,7 +409,7 @@ impl Worker {
         self.shared.core
     }
 
-    /// Keeps the calling thread on the worker's core.
+    /// Pins the calling thread to the worker's core.
     fn pin_current(&self) {
         if let Some(core) = self.core() {
             moves::keep_current(core);
@@ -418,7 +418,7 @@ impl Worker {
 
     // ---- its own thread -----------------------------------------------------------------------
 
-    /// The component goes next if no other does already, else last.
+    /// Puts the component next if that place is free, otherwise last.
     fn push_soon(&self, component: *mut Component) {
         if self.next.get().is_null() {
             self.next.set(component);
@@ -453,7 +453,7 @@ impl Worker {
         Some(first)
     }
 
-    /// The component to run now.
+    /// Picks the component to run now.
     fn pick(&'static self, runner: &Runner) -> Option<*mut Component> {
         let mine = &self.mine;
         let picks = mine.picks.get().wrapping_add(1);
@@ -461,7 +461,7 @@ impl Worker {
         if picks.is_multiple_of(LOOK_EVERY) {
             self.look_around(runner, picks);
         }
-        // Every time, since what runs may be long.
+        // Every time, since the next run may be long.
         self.empty_inbox();
         let next = self.next.get();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
@@ -473,8 +473,7 @@ impl Worker {
         self.pop()
     }
 
-    /// Looks at what comes from elsewhere, the inbox aside. Out of the way of what is done each
-    /// time.
+    /// Checks the sources outside its queue, except the inbox. Kept out of line of the common path.
     #[inline(never)]
     fn look_around(&'static self, runner: &Runner, picks: u32) {
         self.look_through(false);
@@ -484,7 +483,7 @@ impl Worker {
         }
     }
 
-    /// Queues what others have posted, in the order of posting. False if there was nothing.
+    /// Queues the posted components, in the order of posting. False if there were none.
     #[inline]
     fn empty_inbox(&self) -> bool {
         let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
@@ -538,7 +537,7 @@ impl Worker {
                 match link::waiting_of(component) {
                     waiting::NOTHING => {}
                     waiting::RETURNS => {
-                        // Its run is measured from here on: the queue is another than it was.
+                        // Its run is measured from here on: the queue has changed.
                         self.mine.sharing.begin();
                         self.begin_run();
                         self.mark_queue();
@@ -561,7 +560,7 @@ impl Worker {
                     self.let_come(component);
                     continue;
                 }
-                // It has ended, maybe detached.
+                // It has ended, possibly detached.
                 let is_kept = self.is_kept(runner);
                 if is_kept {
                     if recording::is_on() {
@@ -581,7 +580,7 @@ impl Worker {
         }
     }
 
-    /// The last run that was looked at has ended, or this one is to be looked at, or both.
+    /// Ends the last sampled run, starts sampling this one, or both.
     ///
     /// # Safety
     /// The component was ready, and is in no queue any more.
@@ -613,26 +612,27 @@ impl Worker {
     /// # Safety
     /// The component is ready, settled, and in no queue.
     unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
-        // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
+        // SAFETY: as the caller promises, it is this thread's until it blocks or ends.
         unsafe {
             let rounds = runner.rounds.load(Ordering::Relaxed);
             runner
                 .rounds
                 .store(rounds.wrapping_add(1), Ordering::Relaxed);
             runner.current.store(component, Ordering::Relaxed);
-            // From here on the monitor may detach this thread; what waits makes this null again.
-            // Release, and Acquire in `detach`: who gets the worker then sees the queue as it is.
+            // From here on the monitor may detach this thread; a wait makes this null again.
+            // Release, with Acquire in `detach`: the next owner of the worker sees the queue as it
+            // is.
             self.running.store(component, Ordering::Release);
             ((*(*component).r#type).resume)(component)
         }
     }
 
-    /// Gives a component to the worker that it is to move to. False if that is this one.
+    /// Gives a component to the worker that it migrates to. False if that is this one.
     ///
     /// # Safety
     /// As for `resume`; it has a destination.
     unsafe fn send_off(&self, component: *mut Component) -> bool {
-        // SAFETY: as the caller promises. Nobody looks at the home of a component that is ready.
+        // SAFETY: as the caller promises. Other threads do not read the home of a ready component.
         unsafe {
             let index = (*component).destination as usize - 1;
             (*component).destination = 0;
@@ -645,7 +645,8 @@ impl Worker {
                 set_home(component, home);
             }
             heap::follow(component, home.shared.core);
-            // Afterwards: who links or localizes its half-channels from here on goes by the new
+            // Afterwards: threads that link or localize its half-channels from here on go by the
+            // new home.
             // home.
             component::share_channels(component);
             #[cfg(loom)]
@@ -655,16 +656,16 @@ impl Worker {
                 let id = seat_of(component).id;
                 recorder.moved(id, self.shared.index as u16, index as u16);
             }
-            // It has been settled: what it waited at, it may have let go of since.
+            // It has been settled, and may have released the half-channels of its wait since.
             (*component).moved = 1;
             home.post(component);
             true
         }
     }
 
-    /// Nothing is ready: waits until something is in the inbox.
+    /// Rests while nothing is ready, until something is in the inbox.
     fn rest(&'static self) {
-        // It was no pick: samples stand for those that were.
+        // Not a pick: samples stand for picks.
         self.mine.picks.set(self.mine.picks.get().wrapping_sub(1));
         self.mine.sampler.rest();
         if self.empty_inbox() || self.look_out() {
@@ -688,18 +689,18 @@ impl Worker {
             self.shared.asleep.sleep(AT_ITS_WORD);
         }
         if start.elapsed() < 2 * options::get().patience {
-            // A little more patience would have been enough.
+            // A little more patience would have sufficed.
             self.mine.patience.set(options::get().patience);
         }
     }
 
-    /// Says that its thread sleeps, and how, and has it counted no more. False if there is
-    /// something to do after all.
+    /// Marks its thread as asleep, and how, and stops counting it. False if there is something to
+    /// do after all.
     fn falls_asleep(&self, how: u32) -> bool {
         let asleep = &self.shared.asleep;
         asleep.store(how, Ordering::Relaxed);
-        // With the fences in `post` and `polling`: either this thread sees what was posted, or that
-        // nobody waits for the outside, or the other one sees that it sleeps.
+        // With the fences in `post` and `polling`: either this thread sees the posted component, or
+        // sees that no thread waits for the outside; or the other thread sees that it sleeps.
         fence(Ordering::SeqCst);
         let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
         if has_come || self.runtime().is_over() || how == AT_ITS_WORD && polling::is_open() {
@@ -713,9 +714,9 @@ impl Worker {
         true
     }
 
-    /// Looks at the inbox for as long as waking up would take. True if something came.
+    /// Polls the inbox for as long as a wake-up would take. True if something came.
     fn look_out(&'static self) -> bool {
-        // A model is not patient.
+        // A model has no patience.
         if cfg!(loom) || all().len() == 1 {
             return false;
         }
@@ -736,7 +737,7 @@ impl Worker {
         }
     }
 
-    // ---- everybody ----------------------------------------------------------------------------
+    // ---- any thread ---------------------------------------------------------------------------
 
     /// Puts a component into the inbox and wakes the worker if it sleeps.
     ///
@@ -755,7 +756,7 @@ impl Worker {
         loop {
             // SAFETY: in no queue, so the link is the caller's.
             unsafe { (*component).next = last };
-            // Release: with the component go its results.
+            // Release: the component's results go with it.
             match inbox.compare_exchange_weak(last, component, Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => break,
@@ -776,14 +777,14 @@ impl Worker {
 
     #[cold]
     fn wake(&self) {
-        // Count it in before it can run: the count must not reach nought in between.
+        // Counted in before it can run: the count must not reach zero in between.
         idle::enter_woken();
         let was = self.shared.asleep.swap(0, Ordering::Release);
         if was != 0 {
             polling::rouse(self, was);
             threads::notice();
         } else {
-            // Somebody else woke it. The caller is counted, so this is not the last one.
+            // Another thread woke it. The caller is counted, so this is not the last one.
             idle::leave();
         }
     }

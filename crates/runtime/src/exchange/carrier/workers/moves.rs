@@ -1,8 +1,8 @@
-//! Moving components that somebody else wants elsewhere.
+//! Moves of components, ordered by other threads.
 //!
-//! Where a component goes before it runs again is its own field, or, while it is parked, its
-//! worker's thread's. So whoever plans placements leaves orders with the worker, which sees to them
-//! between two components. An order for a component that has moved or ended meanwhile is void.
+//! A component's destination is its own field or, while it is parked, its worker's thread's. So the
+//! placer leaves orders with the worker, which carries them out between two components. An order
+//! for a component that has moved or ended meanwhile is void.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -19,16 +19,16 @@ use crate::ground::sync::lock_std as lock;
 use crate::seats::registry;
 use crate::seats::waiting;
 
-/// A component is to go to a worker.
+/// An order to move a component to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     /// The component's number.
     pub(crate) id: u64,
-    /// The worker's.
+    /// The worker's number.
     pub(crate) to: u16,
 }
 
-/// What has been ordered of a worker and not been seen to.
+/// A worker's pending orders.
 pub(super) struct Orders {
     are_there: AtomicBool,
     list: Mutex<Vec<Order>>,
@@ -43,11 +43,11 @@ impl Orders {
     }
 }
 
-/// A worker, from outside.
+/// A worker's public facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Station {
     pub(crate) index: u16,
-    /// None if it is bound to none.
+    /// None if not pinned.
     pub(crate) core: Option<usize>,
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn stations() -> Vec<Station> {
     all().iter().map(station).collect()
 }
 
-/// The cores that may be used, as the placer saw them last; none if that never changed.
+/// The cores that may be used, as the placer last saw them; none if that never changed.
 static ALLOWED: Part<Mutex<Option<Vec<usize>>>> = Part::new(|| Mutex::new(None));
 
-/// Where a worker's thread is kept: on its core, if that may be used; otherwise wherever it may.
+/// The cores for a worker's thread: its own core if allowed, otherwise all that are.
 fn kept_on(core: Option<usize>, allowed: &[usize]) -> Vec<usize> {
     match core {
         Some(core) if allowed.contains(&core) => vec![core],
@@ -71,9 +71,9 @@ fn kept_on(core: Option<usize>, allowed: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread on its worker's core, if that may be used.
+/// Pins the calling thread to its worker's core, if that is allowed.
 pub(super) fn keep_current(core: usize) {
-    // Held until it is done: whoever takes cores away comes before, or finds this thread with its
+    // Held until done: a thread that takes cores away comes before, or finds this thread with its
     // worker.
     let allowed = lock(&ALLOWED);
     let on = match &*allowed {
@@ -84,27 +84,27 @@ pub(super) fn keep_current(core: usize) {
     let _ = affinity::allow_current(&on);
 }
 
-/// Lets a thread that has lost its worker go wherever it may, unless its component stays.
+/// Lets a thread that has lost its worker run on any allowed core, unless its component is pinned.
 pub(super) fn let_go(runner: &Runner) {
     let allowed = lock(&ALLOWED);
     let on = kept_on(runner.core(), allowed.as_deref().unwrap_or(super::cores()));
-    // Where it may not, it shares the worker's core.
+    // If refused, it shares the worker's core.
     let _ = affinity::allow_thread(runner.thread.load(Ordering::Relaxed), &on);
 }
 
-/// Keeps the threads of workers on their cores, where those may be used; the others' go wherever
-/// they may, and so do threads that go on without a worker: they may have got or lost one since
-/// cores were taken away, and before that was seen.
+/// Pins the threads of workers to their cores where allowed. The others may run on any allowed
+/// core, and so may threads without a worker: they may have got or lost one between the loss of a
+/// core and its detection.
 pub(crate) fn pin_again(allowed: &[usize]) {
     let mut known = lock(&ALLOWED);
     *known = Some(allowed.to_vec());
     for_each_thread(|thread, core| {
-        // Refused only where that has changed again.
+        // Refused only if that has changed again.
         let _ = affinity::allow_thread(thread, &kept_on(core, allowed));
     });
 }
 
-/// Has components of a worker moved, as soon as it sees to it.
+/// Orders a worker to move components at its next opportunity.
 pub(crate) fn order(worker: usize, orders: impl IntoIterator<Item = Order>) {
     let shared = &all()[worker].shared.orders;
     lock(&shared.list).extend(orders);
@@ -112,7 +112,7 @@ pub(crate) fn order(worker: usize, orders: impl IntoIterator<Item = Order>) {
 }
 
 impl Worker {
-    /// Sees to what was ordered. Its own thread calls, between two components.
+    /// Carries out pending orders. Its own thread calls, between two components.
     #[inline]
     pub(super) fn follow_orders(&'static self) {
         if self.shared.orders.are_there.load(Ordering::Relaxed) {
@@ -125,7 +125,7 @@ impl Worker {
         let orders = &self.shared.orders;
         orders.are_there.store(false, Ordering::Relaxed);
         let mut wanted = std::mem::take(&mut *lock(&orders.list));
-        // The last one counts.
+        // The latest order for a component counts.
         wanted.reverse();
         wanted.sort_by_key(|order| order.id);
         wanted.dedup_by_key(|order| order.id);
@@ -134,12 +134,12 @@ impl Worker {
                 return;
             };
             let component = seat.component();
-            // Who comes to its callers may be taken along meanwhile: that is asked first.
+            // A server that migrates to its callers may be taken along meanwhile: checked first.
             if comes(seat) || !ptr::eq(home_of(component), self) {
                 return;
             }
             // SAFETY: enrolled, so alive, and at home with the calling thread, which runs none of
-            // its components: parked or ready, and nobody else touches this field of it.
+            // its components: parked or ready, and no other thread touches this field of it.
             unsafe {
                 if link::waiting_of(component) != waiting::RETURNS {
                     (*component).destination = 1 + wanted[found].to;

@@ -1,25 +1,25 @@
-//! Who said where a component is.
+//! The origin of a component's placement.
 
 use std::sync::atomic::Ordering;
 
 use crate::seats::seat::{Seat, runs};
 
-/// A component was placed by a policy: nobody takes it elsewhere unasked.
+/// Marks a component as placed by a policy: others do not move it unasked.
 pub(crate) fn keep_placed(seat: &Seat) {
     seat.runs.store(runs::STAYS, Ordering::Relaxed);
 }
 
-/// A component was placed by name: nothing takes it elsewhere.
+/// Marks a component as placed by name: nothing moves it.
 pub(crate) fn keep_named(seat: &Seat) {
     seat.runs.store(runs::NAMED, Ordering::Relaxed);
 }
 
-/// A component was placed by a plan: nobody shares it.
+/// Marks a component as placed by a plan: it is not stolen.
 pub(crate) fn keep_planned(seat: &Seat) {
     seat.runs.store(runs::PLANNED, Ordering::Relaxed);
 }
 
-/// Was it placed by name, or by a policy?
+/// Whether it was placed by name or by a policy.
 pub(crate) fn is_kept_placed(seat: &Seat) -> bool {
     matches!(seat.runs.load(Ordering::Relaxed), runs::STAYS | runs::NAMED)
 }

@@ -1,14 +1,14 @@
 //! Waiting for the outside: one of the idle workers does it for all.
 //!
-//! It sleeps in the poller instead of at its own word, and is woken for its inbox by the poller's
-//! bell. Who that is, the token says: `TAKEN` while some worker waits for the outside, or is about
-//! to again. Invariant: while there is anything to wait for and the token is free, no worker sleeps
-//! elsewhere. Whoever gives the token away, or brings the first thing to wait for, wakes one that
-//! does ([`offer`]); whoever is about to sleep looks whether it is free ([`is_open`]). Both pass a
-//! fence between what they write and what they read of the other.
+//! It sleeps in the poller instead of at its own word, and the poller's bell wakes it for its
+//! inbox. The token names it: `TAKEN` while some worker waits for the outside, or is about to
+//! again. Invariant: while there is anything to wait for and the token is free, no worker sleeps
+//! elsewhere. A thread that gives the token away, or brings the first thing to wait for, wakes a
+//! worker that sleeps elsewhere ([`offer`]); a worker about to sleep checks whether the token is
+//! free ([`is_open`]). Both pass a fence between their write and their read of the other.
 //!
-//! While all workers are busy the token is free, and they look at the poller in passing; so does
-//! the monitor, for those whose components compute for long.
+//! While all workers are busy the token is free, and they check the poller in passing; the monitor
+//! does so for those whose components compute for long.
 
 use std::ptr;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ const IN_THE_POLLER: u32 = 2;
 
 static TAKEN: Part<AtomicBool> = Part::new(AtomicBool::default);
 
-/// Is there something to wait for, and nobody who does?
+/// Whether there is something to wait for, and no worker that waits.
 pub(super) fn is_open() -> bool {
     poller::is_needed() && !TAKEN.load(Ordering::Relaxed)
 }
@@ -37,16 +37,16 @@ fn take() -> bool {
     is_open() && !TAKEN.swap(true, Ordering::Acquire)
 }
 
-/// The calling worker has something better to do.
+/// Gives the token away: the calling worker has something better to do.
 fn give_away() {
     TAKEN.store(false, Ordering::Release);
-    // With the one in `rest`.
+    // Pairs with the fence in `rest`.
     fence(Ordering::SeqCst);
     offer();
 }
 
-/// Has a worker that sleeps at its word wait for the outside instead, if nobody does. Others find
-/// out by themselves when they have nothing to do.
+/// Makes a worker that sleeps at its word wait for the outside instead, if none does. Awake workers
+/// find out by themselves when they go idle.
 pub(crate) fn offer() {
     if !is_open() {
         return;
@@ -65,7 +65,7 @@ pub(crate) fn offer() {
     }
 }
 
-/// Wakes a sleeper whose `asleep` was this.
+/// Wakes a sleeper whose `asleep` had this value.
 pub(super) fn rouse(worker: &Worker, was: u32) {
     match was {
         IN_THE_POLLER => poller::ring(),
@@ -74,8 +74,8 @@ pub(super) fn rouse(worker: &Worker, was: u32) {
 }
 
 impl Worker {
-    /// Nothing is ready: waits for the outside, unless somebody does already. True if that was so,
-    /// and something may be ready now.
+    /// Waits for the outside when nothing is ready, unless another worker already does. True if it
+    /// waited, and something may be ready now.
     pub(super) fn waits_for_outside(&'static self) -> bool {
         if !take() {
             return false;
@@ -91,13 +91,13 @@ impl Worker {
         true
     }
 
-    /// Is anything in the queue or the inbox?
+    /// Whether anything is in the queue or the inbox.
     fn has_ready(&self) -> bool {
         !self.next.get().is_null() || !self.first.get().is_null() || self.empty_inbox()
     }
 
     /// Sleeps until the worker has something to run or the outside to serve. False if it did not
-    /// come to that.
+    /// sleep.
     fn sleep_in_poller(&self, ready: &mut Ready) -> bool {
         let asleep = &self.shared.asleep;
         if !self.falls_asleep(IN_THE_POLLER) {
@@ -106,7 +106,7 @@ impl Worker {
         while asleep.load(Ordering::Acquire) == IN_THE_POLLER && !poller::has_come(ready) {
             poller::wait(ready);
         }
-        // What has come enters from outside. A poster has counted this thread in before.
+        // Outside events enter here. A poster has counted this thread in before.
         idle::enter();
         if asleep.swap(0, Ordering::Acquire) == 0 {
             idle::leave();
@@ -116,10 +116,10 @@ impl Worker {
         true
     }
 
-    /// A look in passing, between two components.
+    /// Checks the outside in passing, between two components.
     pub(super) fn look_outside(&self, runner: &Runner) {
         if poller::is_time() {
-            // What is done here, no component does.
+            // No component does the work here.
             runner.current.store(ptr::null_mut(), Ordering::Relaxed);
             poller::look();
         }

@@ -1,8 +1,8 @@
-//! What a worker's thread writes down of its components' runs, if somebody watches.
+//! A worker thread's record of its components' runs, for a watched program.
 //!
 //! Compiled code makes components ready without a call. They are found when the run that did it is
-//! over: behind the last one that stood in the queue when it began, and in the place of the one to
-//! run next. So a component counts as ready from the end of that run on.
+//! over: behind the former end of the queue, and in the place of the next to run. So a component
+//! counts as ready from the end of that run on.
 
 use std::cell::Cell;
 use std::ptr;
@@ -17,14 +17,14 @@ use crate::exchange::values::heap;
 use crate::recording;
 use crate::seats::seat::seat_of;
 
-/// One value in so many is looked at, once enough of its port are known.
+/// Values per sample, once enough are known of the port.
 const VALUES: u32 = 64;
 
-/// Its own thread's.
+/// The recording state of a worker; its own thread's.
 pub(super) struct Watched {
     /// The last component in the queue when the run began; null if there was none.
     last_before: Cell<*mut Component>,
-    /// How many waits with a value there were.
+    /// Number of waits with a value.
     values: Cell<u32>,
 }
 
@@ -38,19 +38,19 @@ impl Watched {
 }
 
 impl Worker {
-    /// A runner has got this worker.
+    /// Records the core when a runner has got this worker.
     pub(super) fn tell_core(&self) {
         if let Some(recorder) = recording::recorder() {
             recorder.worker(self.shared.index, self.shared.core);
         }
     }
 
-    /// A component is about to run here, or to go on with its run.
+    /// Notes the queue's end: a component is about to run here, or to continue its run.
     pub(super) fn mark_queue(&self) {
         self.mine.watched.last_before.set(self.last.get());
     }
 
-    /// As `resume`, and writes it down.
+    /// Resumes a component as `resume` does, and records it.
     ///
     /// # Safety
     /// As for `resume`.
@@ -86,7 +86,7 @@ impl Worker {
                 recorder.ended(id, now)
             };
             recording::set_running(0);
-            // One that was detached has ended on a thread that is not this worker's any more.
+            // A detached component has ended on a thread that has lost this worker.
             if runner.is_of(self) {
                 recorder.worked(index, took);
             }
@@ -94,7 +94,7 @@ impl Worker {
         }
     }
 
-    /// A component waits with a value: maybe notes its size.
+    /// Samples the size of the value with which a component waits.
     ///
     /// # Safety
     /// As for `light::size_to_give`.
@@ -112,17 +112,18 @@ impl Worker {
         }
         // SAFETY: as the caller promises.
         if let Some(bytes) = unsafe { light::size_to_give(component) } {
-            // It is no select, and its wait is counted.
+            // Not a select, and its wait is counted.
             recorder.sampled(id, port, 0, Some(bytes as u64));
         }
     }
 
-    /// A run has made some components ready; its end is now.
+    /// Records the components that a run has made ready; it ends now.
     ///
     /// # Safety
     /// The worker's thread calls, and has not run another since.
     pub(super) unsafe fn tell_ready(&self, recorder: &Recorder, by: u64, now: u64) {
-        // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
+        // SAFETY: components queued when a run begins are still there when it ends, parked and
+        // alive.
         unsafe {
             let mut next = self.behind(self.mine.watched.last_before.get());
             while !next.is_null() {
@@ -136,7 +137,7 @@ impl Worker {
         }
     }
 
-    /// A component's run has ended with its life, and the worker's thread is still its own.
+    /// Records the end of a component while the worker's thread is still its own.
     ///
     /// # Safety
     /// As for `tell_ready`; the component is alive.

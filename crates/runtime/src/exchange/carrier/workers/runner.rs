@@ -1,24 +1,23 @@
-//! The threads that run workers' components, and what becomes of a component that computes for
-//! long.
+//! The threads that run workers' components, and the detaching of components that compute for long.
 //!
 //! A worker is a queue and half-channels; a *runner* is a thread that resumes its components, one
-//! at a time. A *monitor* looks at all workers every few milliseconds, while any is awake. Where it
-//! finds the same component running as the last time, and others waiting behind it, it *detaches*
-//! the runner: the component goes on computing there as if it had a thread of its own, and the
-//! worker gets another runner. That may be on any core, unless somebody placed the component by
-//! name or by a policy: then it shares the worker's. So compiled loops need no look at any flag,
-//! and a component that calls into the system and stays there for long holds up nobody either.
+//! at a time. A *monitor* checks all workers every few milliseconds, while any is awake. When it
+//! finds the same component still running, and others waiting behind it, it *detaches* the runner:
+//! the component keeps computing there as on a thread of its own, and the worker gets another
+//! runner. The detached thread may use any core, unless the component was placed by name or by a
+//! policy: then it shares the worker's. So compiled loops check no flag, and a component in a long
+//! system call delays no other.
 //!
-//! A detached component may go on with all that does not wait. Before it waits (and before that it
-//! cannot have been woken), it *rejoins*: it queues at its worker like any other, and the runner
-//! that comes upon it there hands the worker back and is spare from then on.
+//! A detached component may do anything that does not wait. Before it waits (and it cannot have
+//! been woken before that), it *rejoins*: it queues at its worker like any other, and the runner
+//! that reaches it there hands the worker back and is spare from then on.
 //!
-//! What makes this safe. The monitor detaches with the worker's leave: the gate closed, nobody
-//! busy. The gate then stays closed until the detached runner has noticed, since it might be about
-//! to say that it is busy: what it read of the worker before is old. Until then everybody goes by
-//! the lock, the new runner too. A runner notices where its component would wait, makes or connects
-//! others (it rejoins there, too), or ends; the component's `home` is a *stand-in* meanwhile, whose
-//! gate is never open.
+//! The safety argument: the monitor detaches with the worker's leave, the gate closed and no thread
+//! busy. The gate then stays closed until the detached runner has noticed, since that runner might
+//! be about to set busy on stale reads of the worker. Until then every thread takes the lock, the
+//! new runner too. A runner notices where its component would wait, makes or connects others (it
+//! rejoins there, too), or ends; meanwhile the component's `home` is a *stand-in*, whose gate is
+//! never open.
 
 use std::cell::Cell;
 use std::ptr;
@@ -34,27 +33,26 @@ use crate::seats::waiting;
 
 /// A thread that runs components.
 pub(super) struct Runner {
-    /// Whose; null if it is detached or spare.
+    /// The worker it serves; null if detached or spare.
     pub(super) worker: AtomicPtr<Worker>,
-    /// The component that runs here, detached or not, or ran here last; null while there is nothing
-    /// to do.
+    /// The component that runs here, detached or not, or ran here last; null while idle.
     pub(super) current: AtomicPtr<Component>,
-    /// How many it has resumed.
+    /// Number of components it has resumed.
     pub(super) rounds: AtomicU32,
-    /// Detached, it has noticed: what it read of the worker before is forgotten. Its own thread's,
-    /// but for the monitor, with the worker's leave.
+    /// Detached, it has noticed: it has dropped its stale reads of the worker. Its own thread's,
+    /// and the monitor's with the worker's leave.
     pub(super) has_noticed: AtomicBool,
     /// A spare or rejoining runner sleeps while this is 0.
     pub(super) turn: AtomicU32,
-    /// What the kernel calls its thread.
+    /// The kernel's number of its thread.
     pub(super) thread: AtomicU32,
-    /// Detached, its component stays on a core: 1 + that.
+    /// The core of a detached component that is pinned: 1 + its number.
     stays: AtomicUsize,
 }
 
 #[cfg(not(loom))]
 thread_local! {
-    /// The runner that the calling thread is.
+    /// The calling thread's runner.
     static CURRENT: Cell<*const Runner> = const { Cell::new(ptr::null()) };
 }
 #[cfg(loom)]
@@ -62,7 +60,7 @@ loom::thread_local! {
     static CURRENT: Cell<*const Runner> = Cell::new(ptr::null());
 }
 
-/// The runner that the calling thread is, if it is one.
+/// The calling thread's runner, if it has one.
 pub(super) fn current() -> Option<&'static Runner> {
     // SAFETY: runners live as long as their runtime.
     unsafe { CURRENT.with(Cell::get).as_ref() }
@@ -75,33 +73,33 @@ pub(super) fn current_worker() -> *const Worker {
     })
 }
 
-/// The component that the calling thread runs, or ran last; null for other threads.
+/// The component that the calling thread runs, or last ran; null for other threads.
 pub(crate) fn running() -> *mut Component {
     current().map_or(ptr::null_mut(), |runner| {
         runner.current.load(Ordering::Relaxed)
     })
 }
 
-/// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
-/// what it makes ready is posted, and wakes it.
+/// Runs `action` on a runtime thread that is about to sleep, as if on a foreign thread: components
+/// it makes ready are posted, and wake the thread.
 pub(crate) fn as_stranger(action: impl FnOnce()) {
     let runner = CURRENT.with(|current| current.replace(ptr::null()));
     action();
     CURRENT.with(|current| current.set(runner));
 }
 
-/// The component that a thread runs, whose runner this is.
+/// The component that the thread of this runner runs.
 pub(crate) fn component_on(runner: usize) -> *mut Component {
     // SAFETY: runners live as long as their runtime.
     let runner: &Runner = unsafe { &*ptr::with_exposed_provenance(runner) };
     runner.current.load(Ordering::Relaxed)
 }
 
-/// Why a runner has lost its worker.
+/// The reason for which a runner lost its worker.
 pub(super) enum Lost {
     /// It was detached, and its component has ended since.
     Detached,
-    /// It gave the worker to one that rejoined.
+    /// It gave the worker to a rejoining runner.
     HandedOver,
     /// Nothing runs any more: the runtime is over.
     Over,
@@ -120,7 +118,7 @@ impl Runner {
         }
     }
 
-    /// The calling thread is this one from here on.
+    /// Makes it the calling thread's runner.
     pub(super) fn become_current(&self) {
         CURRENT.with(|current| current.set(self));
     }
@@ -129,8 +127,8 @@ impl Runner {
         ptr::eq(self.worker.load(Ordering::Relaxed), worker)
     }
 
-    /// The core that its thread is kept on: its worker's, or that which it was detached on with a
-    /// component that stays.
+    /// The core that its thread is pinned to: its worker's, or the one where it was detached with a
+    /// pinned component.
     pub(super) fn core(&self) -> Option<usize> {
         // SAFETY: workers live as long as their runtime.
         match unsafe { self.worker.load(Ordering::Relaxed).as_ref() } {
@@ -139,7 +137,7 @@ impl Runner {
         }
     }
 
-    /// It has nothing to run any more.
+    /// Marks it as idle.
     pub(super) fn rest(&self) {
         self.turn.store(0, Ordering::Relaxed);
         self.stays.store(0, Ordering::Relaxed);
@@ -153,13 +151,13 @@ impl Runner {
             .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         self.worker
             .store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
-        // Release: what the giver did with the worker is visible.
+        // Release: makes the giver's changes to the worker visible.
         self.turn.store(1, Ordering::Release);
         futex::wake_one(ptr::from_ref(&self.turn).expose_provenance());
     }
 
     pub(super) fn wait_for_turn(&self) {
-        // With the one of whoever ends the runtime.
+        // Pairs with the fence of the thread that ends the runtime.
         fence(Ordering::SeqCst);
         while self.turn.load(Ordering::Acquire) == 0 && !runtime::current().is_over() {
             futex::wait(&self.turn, 0);
@@ -169,8 +167,8 @@ impl Runner {
 
 // ---- leaving and coming back ------------------------------------------------------------------
 
-/// Takes a worker from a runner whose component goes on computing, and gives it to the next. False
-/// if it has gone on to another component meanwhile, after so many rounds.
+/// Takes a worker from a runner whose component keeps computing, and gives it to the next. False if
+/// it has moved on to another component, by its number of rounds.
 pub(super) fn detach(
     worker: &'static Worker,
     runner: &'static Runner,
@@ -183,9 +181,8 @@ pub(super) fn detach(
     if !is_still || component.is_null() {
         return false;
     }
-    // The detached one runs on, and is counted still. The other is counted before anything tells
-    // the detached one what has become of it: it might sleep at once, and be the last that was
-    // counted.
+    // The detached runner runs on, and is still counted. The other is counted before the detached
+    // one can learn of its state: it might sleep at once, and be the last one counted.
     idle::enter_woken();
     worker.shared.detached.fetch_add(1, Ordering::Relaxed);
     runner.has_noticed.store(false, Ordering::Relaxed);
@@ -203,7 +200,7 @@ pub(super) fn detach(
     true
 }
 
-/// A detached component is about to wait: its thread gets the worker back.
+/// Takes the worker back for the thread of a detached component that is about to wait.
 #[cold]
 pub(super) fn come_back(component: *mut Component, index: usize) {
     let Some(runner) = current() else {
@@ -226,8 +223,8 @@ pub(super) fn come_back(component: *mut Component, index: usize) {
     unsafe { recording::goes_on(component, index) };
 }
 
-/// A component that wants to rejoin has its turn: its thread gets the worker. The caller's has none
-/// from here on.
+/// Hands the worker to the thread of a rejoining component whose turn it is. The caller's thread
+/// has none from here on.
 ///
 /// # Safety
 /// The component was posted by `come_back`, and `runner` is the worker's.

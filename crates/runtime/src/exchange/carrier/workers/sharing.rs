@@ -1,24 +1,22 @@
-//! `--place steal`: busy workers let idle ones have some of their components; with `--place talk`,
-//! those that no plan has placed.
+//! `--place steal`: idle workers get components from busy ones; with `--place talk`, those not
+//! placed by a plan.
 //!
-//! Half-channels are plain memory of their worker's thread, so an idle worker cannot just take a
-//! component: it would need leave for each, which holds up the victim for longer than giving does.
-//! Instead a worker that has just run a component for long, and has several ready, looks for one
-//! that sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says
-//! already; whoever falls asleep later is found after the next long run.
+//! Half-channels are plain memory of their worker's thread, so an idle worker cannot just steal a
+//! component: it would need leave for each, which delays the victim longer than giving does.
+//! Instead a worker that has just run a component for long, and has several ready, looks for a
+//! sleeper and gives it every second of the movable ones. The word `asleep` already marks sleepers;
+//! a worker that falls asleep later is found after the next long run.
 //!
-//! Only components that compute go: those whose runs take long in the mean, and those of which
-//! nothing is known yet, if the first runs of the last two of their kind took long. One that is
-//! woken for a message and soon waits again stays with its partners, where a message costs a
-//! hundredth of what it costs to move. If one turns out to talk after it has gone, it comes back
-//! and stays. A component may also run for long because it talks for long, with partners that all
-//! wait for it; so what counts is the time for each component that a run made ready, which are
-//! found at the end of the queue and in the count of those posted to others. What stays in any
-//! case: services and the main sequence; what was placed on a core; what is in the middle of being
-//! detached.
+//! Only components that compute are given: those with long runs in the mean, and unmeasured ones if
+//! the first runs of the last two of their kind were long. A component that is woken for a message
+//! and soon waits again stays with its partners, where a message costs a hundredth of a move. One
+//! that turns out to talk after the move comes back and stays. A component may also run for long
+//! because it talks for long, with partners that all wait for it; so the measure is time per
+//! component that the run made ready, counted from the end of the queue and the count of those
+//! posted to others. Some always stay: services and the main sequence; components placed on a core;
+//! one in the middle of being detached.
 //!
-//! Time is measured over eight runs at once while those are short, which costs next to nothing, and
-//! else one by one.
+//! Short runs are timed eight at once, which costs next to nothing, and longer ones singly.
 
 use std::cell::Cell;
 use std::ptr;
@@ -33,40 +31,40 @@ use crate::seats::registry;
 use crate::seats::seat::{runs, seat_of};
 use crate::seats::waiting;
 
-/// A run is long if it takes this many microseconds: about what moving a component costs, its
-/// half-channels shared from then on. Whose runs are shorter in the mean talks.
+/// A run is long from this many microseconds: about the cost of moving a component, its
+/// half-channels shared from then on. A component with shorter runs in the mean talks.
 const LONG: u64 = 5;
-/// What a component's runs take in the mean, in microseconds, if it computes: enough to pay for
-/// messages between workers, and for waking up one or the other. A mean may have an accident in it,
-/// when the system had the core for a while; one alone is no reason.
+/// Mean length of the runs of a component that computes, in microseconds: enough to pay for
+/// messages between workers, and for a wake-up or two. A mean may contain an accident, when the
+/// system had the core for a while; one alone is no reason.
 const COMPUTES: u8 = 120;
-/// What a first run takes that says something of those of the same kind.
+/// Length from which a first run says something of others of its kind, in microseconds.
 const FIRST: u64 = 300;
-/// More than this counts as this; a quarter is less than [`COMPUTES`].
+/// Cap on a measured run; a quarter is less than [`COMPUTES`].
 const MOST: u64 = 240;
 const _: () = assert!(1 + MOST < runs::FIXED as u64);
-/// Where runs take so long in the mean, to look at each costs a hundredth at most.
+/// Mean length of runs from which timing each costs a hundredth at most.
 const WORTH_LOOKING_NS: u64 = 1_500;
-/// So many runs are measured at once while they are short, and one by one after a long one.
+/// Runs timed at once while they are short; they are timed singly after a long one.
 const WINDOW: u32 = 8;
-/// How far into its queue a worker looks for components to give, and how many others it looks at
-/// for one that sleeps.
+/// Components of its queue that a worker searches for some to give, and workers it searches for a
+/// sleeper.
 const FAR: usize = 64;
 
-/// What a worker that shares knows of its runs; its own thread's.
+/// A sharing worker's measurements; its own thread's.
 pub(super) struct Sharing {
     is_on: Cell<bool>,
-    /// Since when the clock was not looked at, and how many runs ago that was.
+    /// The last reading of the clock, and the number of runs since.
     since: Cell<u64>,
     runs: Cell<u32>,
-    /// How many more runs are measured one by one.
+    /// Number of further runs to time singly.
     singly: Cell<u32>,
     /// The last component in the queue before the run; null if there was none.
     last_before: Cell<*mut Component>,
-    /// How many components were posted to other workers. About: a thread that is being detached may
-    /// count one more.
+    /// Number of components posted to other workers. Approximate: a thread being detached may add
+    /// one.
     posts: AtomicU64,
-    /// The kind of component whose first run was long last, and of how many in a row it was.
+    /// The kind of the component whose first run was last found long, and the length of its series.
     kind: Cell<*const ComponentType>,
     of_kind: Cell<u32>,
 }
@@ -85,8 +83,8 @@ impl Sharing {
         }
     }
 
-    /// As samples show: runs take so long in the mean. To look at each costs as much as a message
-    /// does, and where nobody computes there is nothing to share.
+    /// Turns sharing on or off by the sampled mean run: timing each run costs as much as a message,
+    /// and without components that compute there is nothing to share.
     pub(super) fn turn(&self, mean_ns: u64) {
         let is_on = mean_ns >= WORTH_LOOKING_NS;
         if self.is_on.replace(is_on) != is_on {
@@ -94,7 +92,7 @@ impl Sharing {
         }
     }
 
-    /// What comes now is measured on its own.
+    /// Times the next runs on their own.
     pub(super) fn begin(&self) {
         if self.is_on.get() {
             self.since.set(clock::steady_ns());
@@ -105,14 +103,14 @@ impl Sharing {
 }
 
 impl Worker {
-    /// A component is about to run, or to go on with its run.
+    /// Notes the queue's end: a component is about to run, or to continue its run.
     pub(super) fn begin_run(&self) {
         if self.mine.sharing.is_on.get() {
             self.mine.sharing.last_before.set(self.last.get());
         }
     }
 
-    /// The worker's component has one posted, to whichever worker.
+    /// Counts a component posted to any worker by the worker's component.
     pub(super) fn count_post(&self) {
         if self.mine.sharing.is_on.get() {
             let posts = &self.mine.sharing.posts;
@@ -120,26 +118,27 @@ impl Worker {
         }
     }
 
-    /// The first in the queue behind this one; with null, the first of all.
+    /// The component behind `last` in the queue; for null, the first of all.
     ///
     /// # Safety
-    /// It stands in the queue or is null.
+    /// `last` is in the queue or null.
     pub(super) unsafe fn behind(&self, last: *mut Component) -> *mut Component {
         match last.is_null() {
             true => self.first.get(),
-            // SAFETY: in this queue, so parked and alive. No reference is made to it: others may
-            // touch what is atomic in it.
+            // SAFETY: in this queue, so parked and alive. No reference is made to it: other threads
+            // may touch its atomic fields.
             false => unsafe { (*last).next },
         }
     }
 
-    /// How many components the last run has made ready; `many` if they are more.
+    /// Number of components that the last run made ready, at most `many`.
     ///
     /// # Safety
     /// As for `share`.
     unsafe fn made_ready(&self, many: u64) -> u64 {
         let mut count = self.mine.sharing.posts.load(Ordering::Relaxed);
-        // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
+        // SAFETY: components queued when a run begins are still there when it ends, parked and
+        // alive.
         unsafe {
             let mut next = self.behind(self.mine.sharing.last_before.get());
             while !next.is_null() && count < many {
@@ -150,7 +149,7 @@ impl Worker {
         count.min(many)
     }
 
-    /// A component has run until it waits or ends.
+    /// Measures a component's finished run, and may give some components away.
     ///
     /// # Safety
     /// It is alive, and its home's thread calls.
@@ -181,7 +180,7 @@ impl Worker {
             true => WINDOW,
             false => singly.saturating_sub(1),
         });
-        // Of several runs that were measured at once, any may have been long, or none.
+        // Of several runs timed at once, any may have been long, or none.
         if singly > 0 {
             // SAFETY: as the caller promises.
             unsafe {
@@ -195,12 +194,12 @@ impl Worker {
         }
     }
 
-    /// A component talks: if it was given away, it goes back before it runs again.
+    /// Sends a component that talks back before its next run, if it was given away.
     ///
     /// # Safety
     /// As for `share`.
     unsafe fn call_home(&'static self, ran: *mut Component) {
-        // Who makes an offer of its wait looks at the same part of its seat.
+        // A thread that inflates its wait reads the same part of its seat.
         let _hold = self.hold();
         // SAFETY: held; the rest as the caller promises.
         unsafe {
@@ -211,14 +210,13 @@ impl Worker {
             let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
             if origin != 0 {
                 (*ran).destination = origin;
-                // Not as if it were placed by name: whoever plans would leave it where it is for
-                // good.
+                // Not as if placed by name: the placer would leave it where it is for good.
                 seat.runs.store(runs::PLANNED, Ordering::Relaxed);
             }
         }
     }
 
-    /// Gives every second of the components that may go to a worker that sleeps.
+    /// Gives every second of the movable components to a sleeping worker.
     #[cold]
     fn give_some(&'static self) {
         self.empty_inbox();
@@ -232,7 +230,7 @@ impl Worker {
         };
         let mut given = self.take_some();
         while let Some(component) = given {
-            // SAFETY: taken out of the queue, so ready and in none, and at home here.
+            // SAFETY: taken from the queue, so ready, in no queue, and at home here.
             unsafe {
                 let behind = (*component).next;
                 given = (!behind.is_null()).then_some(behind);
@@ -247,7 +245,7 @@ impl Worker {
         }
     }
 
-    /// One that sleeps or has not started.
+    /// A worker that sleeps or has not started.
     fn find_sleeper(&self) -> Option<&'static Worker> {
         let workers = all();
         let others = workers.iter().cycle().skip(self.shared.index + 1);
@@ -256,7 +254,7 @@ impl Worker {
             .find(|worker| worker.is_asleep())
     }
 
-    /// Takes every second of those that may go out of the queue, linked by `next`. Something stays.
+    /// Takes every second movable component from the queue, linked by `next`. At least one stays.
     fn take_some(&self) -> Option<*mut Component> {
         let (mut taken, mut last_taken) = (ptr::null_mut(), ptr::null_mut::<Component>());
         let (mut before, mut component) = (ptr::null_mut::<Component>(), self.first.get());
@@ -265,7 +263,7 @@ impl Worker {
             if component.is_null() {
                 break;
             }
-            // SAFETY: those in the queue are parked and alive, and their links the queue's.
+            // SAFETY: queued components are parked and alive, and their links are the queue's.
             unsafe {
                 let behind = (*component).next;
                 if one_stays && self.mine.sharing.may_go(component) {
@@ -295,7 +293,7 @@ impl Worker {
 }
 
 impl Sharing {
-    /// Notes how long a component ran. True if it talks, in the mean.
+    /// Records the length of a component's run. True if it talks, in the mean.
     ///
     /// # Safety
     /// As for `share`.
@@ -315,7 +313,7 @@ impl Sharing {
         mean < LONG
     }
 
-    /// Notes how long the first run took of a component of this kind.
+    /// Records the length of the first run of a component of this kind.
     fn note_first(&self, kind: *const ComponentType, took: u64) {
         if took < FIRST {
             if self.kind.get() == kind {
@@ -328,7 +326,7 @@ impl Sharing {
         }
     }
 
-    /// May a component in the queue go to another worker?
+    /// Whether a queued component may move to another worker.
     ///
     /// # Safety
     /// It is ready, and its home's thread calls.
@@ -364,7 +362,7 @@ mod tests {
         component: Component,
     }
 
-    /// One that nobody runs, kept for good.
+    /// A component that never runs, leaked.
     fn component() -> *mut Component {
         let identity = Identity {
             id: 1,
@@ -373,7 +371,7 @@ mod tests {
         };
         let body = Box::into_raw(Box::new(Body {
             seat: Seat::new(identity, Choices::default(), 0),
-            // SAFETY: nought is a value of each of its fields.
+            // SAFETY: zero is a valid value of each of its fields.
             component: unsafe { std::mem::zeroed() },
         }));
         let _ = body.expose_provenance();
@@ -388,7 +386,7 @@ mod tests {
         // SAFETY: the component and its seat are this test's.
         unsafe {
             let seat = seat_of(component);
-            // It was known to compute, and the third worker gave it away.
+            // It was measured to compute, and the third worker gave it away.
             seat.runs.store(COMPUTES + 1, Ordering::Relaxed);
             seat.more.with_mut(|more| more.origin = 3);
             worker.call_home(component);
@@ -396,7 +394,7 @@ mod tests {
             assert!(!is_kept_placed(seat), "a plan may move it");
             (*component).destination = 0;
             assert!(!worker.mine.sharing.may_go(component));
-            // At home it is not called again, however little it runs.
+            // At home it is not called back again, however little it runs.
             assert!(!worker.mine.sharing.note(component, 0));
             worker.call_home(component);
             assert_eq!((*component).destination, 0);

@@ -1,10 +1,10 @@
-//! Workers without threads of their own, for the simulator: one thread takes
-//! them in turn, a step at a time.
+//! Workers without threads of their own, for the simulator: one thread takes them in turn, a step
+//! at a time.
 //!
-//! The queues, inboxes, watch lists and gates are the real ones. What is left out: sleeping,
-//! waking, and detaching, since nothing happens while a component computes. While compiled code
-//! runs, its worker's gate is closed, as if a detached runner had not noticed yet; so the ways that
-//! are inlined in it are not taken, and every operation comes to the runtime, which opens the gate.
+//! The queues, inboxes, watch lists and gates are the real ones. Sleeping, waking and detaching are
+//! left out, since nothing happens while a component computes. While compiled code runs, its
+//! worker's gate is closed, as if a detached runner had not noticed yet; so the inlined paths are
+//! not taken, and every operation reaches the runtime, which opens the gate.
 
 use std::io;
 use std::ptr;
@@ -18,10 +18,10 @@ use crate::exchange::channel::link::Watch;
 use crate::ground::options;
 use crate::hooks::simulation;
 
-/// How many workers, if nobody says: enough for linked half-channels.
+/// Default number of workers: enough for linked half-channels.
 const COUNT: usize = 2;
 
-/// All workers of a simulation, with their gates open. Nothing starts or wakes them.
+/// All workers of a simulation, with open gates. Nothing starts or wakes them.
 pub(super) fn make_all() -> Vec<Worker> {
     let count = options::get()
         .workers
@@ -37,14 +37,14 @@ pub(super) fn make_all() -> Vec<Worker> {
     workers
 }
 
-/// The one thread that runs the components of all workers; its functions are called there only.
+/// The one thread that runs the components of all workers; its functions are called only there.
 #[derive(Clone, Copy)]
 pub(crate) struct Stage {
     runner: &'static Runner,
 }
 
 impl Stage {
-    /// Starts the thread, which lives so.
+    /// Starts the thread, which runs `life`.
     pub(crate) fn start(life: impl FnOnce(Stage) + Send + 'static) -> io::Result<()> {
         threads::start_thread(move |runner| life(Stage { runner })).map(|_| ())
     }
@@ -53,14 +53,14 @@ impl Stage {
         all().len()
     }
 
-    /// The worker that a component is at home with.
+    /// The index of a component's home.
     pub(crate) fn index_of(component: *mut Component) -> usize {
-        // SAFETY: simulated components are at home with a worker, and workers live as long as their
+        // SAFETY: the home of a simulated component is a worker, and workers live as long as their
         // runtime.
         unsafe { (*home_of(component)).shared.index }
     }
 
-    /// Does something as a worker's own thread.
+    /// Runs `action` as a worker's own thread.
     fn within<R>(self, worker: &'static Worker, action: impl FnOnce() -> R) -> R {
         let runner = self.runner;
         let outer_worker = runner.worker.load(Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl Stage {
 
     // ---- looks --------------------------------------------------------------------------------
 
-    /// How many components stand in a worker's queue.
+    /// Number of components in a worker's queue.
     pub(crate) fn ready(self, index: usize) -> usize {
         let worker = &all()[index];
         let mut count = usize::from(!worker.next.get().is_null());
@@ -94,28 +94,28 @@ impl Stage {
         !worker.next.get().is_null() || !worker.first.get().is_null()
     }
 
-    /// Would a look at the inbox and the watch list find something?
+    /// Whether the inbox or the watch list has something new.
     pub(crate) fn has_arrivals(self, index: usize) -> bool {
         let worker = &all()[index];
         let has_posts = !worker.shared.inbox.load(Ordering::Relaxed).is_null();
         if has_posts || worker.mine.watching.load(Ordering::Relaxed) == 0 {
             return has_posts;
         }
-        // SAFETY: nobody else touches it: there is one thread.
+        // SAFETY: there is one thread, so no other touches it.
         unsafe {
             let is_any_over = |watches: &Vec<Watch>| watches.iter().any(Watch::is_over);
             worker.mine.watches.with(is_any_over)
         }
     }
 
-    /// Does the worker watch ends of links, of which it would have to be told if it slept?
+    /// Whether the worker watches ends of links, which would have to tell it if it slept.
     pub(crate) fn watches(self, index: usize) -> bool {
         all()[index].mine.watching.load(Ordering::Relaxed) > 0
     }
 
     // ---- steps --------------------------------------------------------------------------------
 
-    /// Queues what was posted and what links have brought.
+    /// Queues posted components and those whose links have a result.
     pub(crate) fn gather(self, index: usize) {
         let worker = &all()[index];
         self.within(worker, || {
@@ -124,18 +124,18 @@ impl Stage {
         });
     }
 
-    /// The worker falls asleep, as far as others notice: it wants to be told.
+    /// Marks the worker as asleep for the others: its watched ends tell it.
     pub(crate) fn fall_asleep(self, index: usize) {
         let worker = &all()[index];
         self.within(worker, || worker.look_through(true));
     }
 
-    /// Takes a component from the queue: the one whose turn it is, or the `choice`th behind it.
+    /// Takes a component from the queue: the next in turn, or the `choice`th behind it.
     pub(crate) fn take(self, index: usize, choice: usize) -> Option<*mut Component> {
         let worker = &all()[index];
         let next = worker.next.get();
         let streak_is_over = worker.mine.streak.get() >= STREAK && !worker.first.get().is_null();
-        // Where the partner of the last one stands among the others.
+        // The position of the last one's partner among the others.
         let place_of_next = match (next.is_null(), streak_is_over) {
             (true, _) => usize::MAX,
             (false, false) => 0,
@@ -154,10 +154,10 @@ impl Stage {
         })
     }
 
-    /// The component goes on later.
+    /// Queues a component that continues later.
     ///
     /// # Safety
-    /// It waits for nothing, stands in no queue, and is at home with this worker.
+    /// It waits for nothing, is in no queue, and its home is this worker.
     pub(crate) unsafe fn put_back(self, component: *mut Component) {
         // SAFETY: as the caller promises; workers live as long as their runtime.
         let worker: &'static Worker = unsafe { &*home_of(component) };
@@ -165,7 +165,7 @@ impl Stage {
         worker.push(component);
     }
 
-    /// Gives a component that is to move to its new worker. False if it stays.
+    /// Gives a component that migrates to its new worker. False if it stays.
     ///
     /// # Safety
     /// It was taken from its worker's queue.
@@ -181,7 +181,7 @@ impl Stage {
         }
     }
 
-    /// Runs a component until it waits or ends; then `after` is done as its worker.
+    /// Runs a component until it waits or ends, then `after` as its worker.
     ///
     /// # Safety
     /// It was taken from its worker's queue.
@@ -206,7 +206,7 @@ impl Stage {
     }
 }
 
-/// Does a part of the runtime's work for the running component, with its worker's gate open.
+/// Runs `work` of the runtime for the running component, with its worker's gate open.
 ///
 /// # Safety
 /// The component runs the calling code.
@@ -220,19 +220,19 @@ pub(crate) unsafe fn with_open_gate<R>(component: *mut Component, work: impl FnO
 }
 
 impl Worker {
-    /// Compiled code runs from here on.
+    /// Closes the gate: compiled code runs from here on.
     fn close(&self) {
         self.shared.detached.store(1, Ordering::Relaxed);
         self.gate.store(0, Ordering::Relaxed);
     }
 
-    /// The runtime works from here on.
+    /// Opens the gate: the runtime works from here on.
     fn open(&self) {
         self.shared.detached.store(0, Ordering::Relaxed);
         self.gate.store(self.mark(), Ordering::Relaxed);
     }
 
-    /// Takes the component at a place of the queue, from 0.
+    /// Takes the component at a position in the queue, from 0.
     fn remove(&self, place: usize) -> Option<*mut Component> {
         if place == 0 {
             return self.pop();

@@ -1,4 +1,4 @@
-//! The threads of runners, and who looks after them.
+//! The threads of runners, and the monitor.
 
 use std::io;
 use std::ptr;
@@ -21,7 +21,7 @@ use crate::outside::{idle, poller};
 
 static SPARES: Part<Mutex<Vec<&'static Runner>>> = Part::new(|| Mutex::new(Vec::new()));
 
-/// All that there are, spare ones too.
+/// All runners, including spare ones.
 static RUNNERS: Part<Mutex<Runners>> = Part::new(Mutex::default);
 
 #[derive(Default)]
@@ -30,14 +30,14 @@ struct Runners(Vec<&'static Runner>);
 impl Drop for Runners {
     fn drop(&mut self) {
         for runner in self.0.drain(..) {
-            // SAFETY: made by `start_thread`, whose thread has ended, as have all of the runtime.
+            // SAFETY: made by `start_thread`; its thread has ended, as have all of the runtime.
             drop(unsafe { Box::from_raw(ptr::from_ref(runner).cast_mut()) });
         }
     }
 }
 
-/// Does something with each thread that runs, or will run, components of workers: its number, and
-/// the core that it is kept on, if there is one now.
+/// Calls `action` for each thread that runs, or will run, components of workers: its number, and
+/// the core it is currently pinned to, if any.
 pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
     for runner in &lock(&RUNNERS).0 {
         let thread = runner.thread.load(Ordering::Relaxed);
@@ -48,7 +48,7 @@ pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
 }
 
 impl Runner {
-    /// The thread's life.
+    /// Runs the thread.
     pub(super) fn live(&'static self) {
         self.thread.store(affinity::thread_id(), Ordering::Relaxed);
         loop {
@@ -63,11 +63,11 @@ impl Runner {
             match lost {
                 Lost::HandedOver => {}
                 Lost::Detached => idle::leave(),
-                // Nobody looks at a model's count any more.
+                // A model's count is not read any more.
                 Lost::Over if cfg!(loom) => return,
                 Lost::Over => return idle::leave(),
             }
-            // A model's runners have their places.
+            // A model's runners have fixed places.
             if cfg!(not(loom)) {
                 lock(&SPARES).push(self);
             }
@@ -83,7 +83,7 @@ fn spare() -> io::Result<&'static Runner> {
     start_thread(Runner::live)
 }
 
-/// A new runner and its thread, which lives so.
+/// Starts a new runner and its thread, which runs `life`.
 pub(super) fn start_thread(
     life: impl FnOnce(&'static Runner) + Send + 'static,
 ) -> io::Result<&'static Runner> {
@@ -98,14 +98,14 @@ pub(super) fn start_thread(
     Ok(runner)
 }
 
-/// Starts a worker: it gets its first runner.
+/// Starts a worker with its first runner.
 pub(super) fn start(worker: &'static Worker) -> io::Result<()> {
     idle::enter_woken();
     spare()?.take_turn(worker);
     monitor::start()
 }
 
-// ---- looking after them -----------------------------------------------------------------------
+// ---- the monitor ------------------------------------------------------------------------------
 
 #[cfg(loom)]
 mod monitor {
@@ -124,7 +124,7 @@ mod monitor {
     static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
 
     pub(super) fn start() -> io::Result<()> {
-        // It looks at queues that their threads are changing: a guess, and to Miri a race.
+        // It reads queues that their threads are changing: a guess, and to Miri a race.
         if cfg!(miri) {
             return Ok(());
         }
@@ -133,11 +133,11 @@ mod monitor {
             return Ok(());
         }
         (hooks::get().starts)();
-        // It looks at descriptors, too: as for the poller's thread.
+        // It polls descriptors, too: the same stack as the poller's thread.
         runtime::spawn("monitor", STACK_BYTES, watch)
     }
 
-    /// A worker wakes.
+    /// Called when a worker wakes.
     pub(in super::super) fn notice() {
         fence(Ordering::SeqCst);
         let asleep = &*ASLEEP;
@@ -148,9 +148,9 @@ mod monitor {
 
     fn watch() {
         let mut seen: Vec<(*const Runner, u32)> = vec![(ptr::null(), 0); all().len()];
-        // A component may hold up others for so long, twice at most.
+        // A component may delay others for this long, twice at most.
         while runtime::current().pause(options::get().slice) {
-            // First: what it makes ready may wait behind a component that runs.
+            // First: components it makes ready may wait behind a running one.
             if poller::is_time() {
                 poller::look();
             }
@@ -180,10 +180,10 @@ mod monitor {
         }
     }
 
-    /// Has another thread run the components of a worker whose own is held up.
+    /// Gives a held-up worker another thread.
     fn replace(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
         let Ok(next) = spare() else {
-            // No more threads: the others wait, as they would on a machine with one core.
+            // No more threads: the others wait, as on a machine with one core.
             return;
         };
         if !detach(worker, runner, rounds, next) {
@@ -209,8 +209,8 @@ pub(super) use monitor::notice;
 
 // ---- the end ------------------------------------------------------------------------------------
 
-/// Wakes all threads that run components of workers, spare ones too, and the monitor: the runtime
-/// is over.
+/// Wakes all threads that run components of workers, including spare ones, and the monitor: the
+/// runtime is over.
 pub(crate) fn wake_all() {
     #[cfg(not(loom))]
     for worker in WORKERS.get().into_iter().flatten() {
@@ -219,7 +219,8 @@ pub(crate) fn wake_all() {
         }
     }
     for runner in &lock(&RUNNERS).0 {
-        // Who runs sets it to 0 before it looks whether the runtime is over, with a fence between.
+        // A runner sets it to 0 before it checks whether the runtime is over, with a fence
+        // between.
         runner.turn.store(1, Ordering::Relaxed);
         futex::wake_one(ptr::from_ref(&runner.turn).expose_provenance());
     }

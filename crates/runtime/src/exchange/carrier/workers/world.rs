@@ -1,4 +1,4 @@
-//! The workers of the model checker, and what a model does with them: its threads are the runners.
+//! The workers of the model checker, and a model's operations on them: its threads are the runners.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
@@ -13,18 +13,18 @@ use crate::hooks::{self, Hooks};
 use crate::outside::idle;
 
 const WORKERS: usize = 3;
-/// One for each worker, and one to take the place of a detached one.
+/// One for each worker, and one to replace a detached one.
 const RUNNERS: usize = WORKERS + 1;
 pub(crate) const SPARE_RUNNER: usize = WORKERS;
 
-/// What there is in one run of a model.
+/// The state of one run of a model.
 struct World {
     workers: Vec<Worker>,
     stand_ins: Vec<Worker>,
     runners: Vec<Runner>,
     /// Components that have not ended.
     unfinished: AtomicUsize,
-    /// What moves with the component that moves.
+    /// The half-channels that move with the moving component.
     movers: std::sync::Mutex<Vec<Mover>>,
 }
 
@@ -77,12 +77,12 @@ pub(crate) fn worker(index: usize) -> &'static Worker {
     &all()[index]
 }
 
-/// A component has ended.
+/// Counts a component that has ended.
 pub(super) fn ended(_: Step) {
     WORLD.unfinished.fetch_sub(1, Plain::Relaxed);
 }
 
-/// The component that moves has come there.
+/// Moves the half-channels of the moving component, which has arrived.
 pub(super) fn share_movers(home: &'static Worker) {
     let movers = std::mem::take(&mut *lock(&WORLD.movers));
     for channel in movers {
@@ -94,17 +94,17 @@ pub(super) fn share_movers(home: &'static Worker) {
     }
 }
 
-/// A component is ready to run. Before the workers start.
+/// Queues a component that is ready, before the workers start.
 ///
 /// # Safety
-/// It is at home with a worker.
+/// Its home is a worker.
 pub(crate) unsafe fn enlist(component: *mut Component) {
     WORLD.unfinished.fetch_add(1, Plain::Relaxed);
     // SAFETY: as the caller promises.
     unsafe { (*super::home_of(component)).push_soon(component) };
 }
 
-/// This half-channel moves with the one component of the model that does.
+/// Marks a half-channel as moving with the model's one moving component.
 pub(crate) fn moves(channel: &Channel) {
     lock(&WORLD.movers).push(Mover(channel));
 }
@@ -115,15 +115,15 @@ pub(crate) fn start(index: usize) {
     WORLD.runners[index].take_turn(worker(index));
 }
 
-/// The life of a runner, until nothing runs any more.
+/// Runs a runner, until nothing runs any more.
 pub(crate) fn live(index: usize) {
     let runner: &'static Runner = &WORLD.runners[index];
     runner.become_current();
     runner.live();
 }
 
-/// What the monitor does: the spare runner gets the worker, if a component runs there. The caller
-/// is not counted.
+/// Acts as the monitor: the spare runner gets the worker, if a component runs there. The caller is
+/// not counted.
 pub(crate) fn interfere(index: usize) -> bool {
     let worker = worker(index);
     // SAFETY: runners live as long as the run.
@@ -135,7 +135,7 @@ pub(crate) fn interfere(index: usize) -> bool {
         && detach(worker, runner, rounds, &WORLD.runners[SPARE_RUNNER])
 }
 
-/// Nothing runs: that may only be when all have ended.
+/// Checks, when nothing runs, that all components have ended.
 fn judge() {
     let left = WORLD.unfinished.load(Plain::Relaxed);
     assert_eq!(left, 0, "nothing runs, but components have not ended");

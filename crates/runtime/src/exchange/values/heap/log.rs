@@ -1,13 +1,13 @@
-//! Every allocation of every component, as a stream of lines of JSON: what `HEARTH_HEAP_LOG` names.
+//! A log of every allocation of every component, as JSON lines in the file that `HEARTH_HEAP_LOG`
+//! names.
 //!
 //! ```json
 //! {"ns":10432,"component":"Sender#2","event":"allocate","block":"0x7f1200030940","bytes":48}
 //! {"ns":11201,"component":"Reader#3","event":"free","block":"0x7f1200030940"}
 //! ```
 //!
-//! `ns` counts from the first event. A block that one component frees and another has allocated was
-//! moved to it. The lines are in the order in which they happened, under a lock: what is logged is
-//! not fast.
+//! `ns` counts from the first event. A block allocated by one component and freed by another was
+//! moved to the latter. A lock keeps the lines in the order of events, so logging is slow.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -25,10 +25,10 @@ struct Log {
     begin: Instant,
 }
 
-/// Open from the first allocation to the end, if there is one.
+/// Open from the first allocation to the end, if logging is on.
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// Opens it. A file that cannot be written ends the program.
+/// Opens the log. Ends the program if the file cannot be written.
 pub(super) fn begin(name: &str) {
     let file = File::create(name).unwrap_or_else(|error| {
         let reason = format!("the file cannot be written: {error}");
@@ -41,7 +41,7 @@ pub(super) fn begin(name: &str) {
     exits::at_exit(end);
 }
 
-/// Writes out what is left.
+/// Writes the rest.
 fn end(_: i32) {
     if let Some(mut log) = lock(&LOG).take() {
         let _ = log.file.flush();

@@ -1,8 +1,7 @@
-//! What all heaps have when the program ends, for a recording.
+//! The contents of all heaps at the program's end, for a recording.
 //!
-//! Other threads may still run, and a heap is touched by its component's carrier alone. So the
-//! heaps are read as `hearth heap` reads those of another process: through the system, which
-//! copies.
+//! Other threads may still run, and only its component's carrier may touch a heap. So the heaps are
+//! read as `hearth heap` reads those of another process: through the system, which copies.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use hearth_watch::Recorder;
 
 use super::ways;
 
-/// This process, as another would see it.
+/// This process, as seen from another.
 struct Own(Process);
 
 impl Memory for Own {
@@ -21,8 +20,8 @@ impl Memory for Own {
     }
 }
 
-/// Tells the heaps of all components that have not ended. What cannot be read stays as it was last
-/// seen.
+/// Records the heaps of all components that have not ended. Parts that cannot be read keep their
+/// last recorded state.
 pub(crate) fn tell_all(recorder: &Recorder) {
     if let Some(bytes) = ways::shared_used() {
         recorder.shared_heap(bytes);
@@ -38,7 +37,7 @@ fn used_by_number() -> Option<HashMap<u32, u64>> {
     let mappings = process.mappings().ok()?;
     let mut used = HashMap::new();
     for range in mappings {
-        // Where the kernel knows no names, pages that are only read.
+        // Where the kernel does not name mappings: pages that are read-only.
         let is_candidate = range.is_anonymous && range.is_readable && !range.is_writable;
         if !is_candidate || !range.name.is_empty() && range.name != name {
             continue;
