@@ -614,6 +614,6 @@ fn top_reads_a_recording_that_is_over() {
     command.arg("top").arg(&program);
     let told = outcome(&mut command, None).expect("it ends");
     assert_eq!(told.code(), Some(2));
-    assert!(told.stderr.contains("no recording of a run"), "{told:?}");
+    assert!(told.stderr.contains("not a recording of a run"), "{told:?}");
     assert!(told.stderr.contains(".isf: this is"), "{told:?}");
 }
