@@ -564,8 +564,8 @@ unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     unsafe { state().sets_aside(component, worker) }
 }
 
-/// Has the running component do something visible to others. Others may act before it, and then
-/// with the gate open.
+/// Has the running component do something visible to others: other workers may step first, then
+/// `work` runs with the gate open.
 ///
 /// # Safety
 /// The component runs the calling code and holds no lock.
