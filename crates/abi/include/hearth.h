@@ -72,8 +72,8 @@ typedef struct {
     char text[];
 } hearth_string;
 
-/* Arrays: a header and the elements, 16 bytes in. `length` is a size_t, a type that no Insense value
- * has, so that the C compiler knows that stores to elements do not change it. */
+/* Arrays: a header and the elements, 16 bytes in. `length` is a size_t, a type that no Insense
+ * value has, so that the C compiler knows that stores to elements do not change it. */
 #define HEARTH_ARRAY_OF(T) \
     struct { hearth_object object; size_t length; T data[]; }
 typedef HEARTH_ARRAY_OF(int32_t) hearth_integer_array; /* and enum */
@@ -228,7 +228,8 @@ static inline bool hearth_next_pass(hearth_component *self)
 
 /* ---- the heap of a component ------------------------------------------------------------- */
 
-/* Neither allocator returns NULL: a component that runs out of memory ends the program with a message. */
+/* Neither allocator returns NULL: a component that runs out of memory ends the program with a
+ * message. */
 void *hearth_alloc(hearth_component *self, size_t size);        /* not zeroed */
 void *hearth_alloc_zeroed(hearth_component *self, size_t size);
 void hearth_free(hearth_component *self, void *block);
@@ -250,8 +251,8 @@ static inline void hearth_release(hearth_component *self, const hearth_type *typ
         hearth_destroy(self, type, object);
 }
 
-/* Makes an array of `lengths[0]` × … × `lengths[dimensions-1]`; `type` is the whole array's. `init` is
- * borrowed: structs and arrays are copied per element, everything else is shared. */
+/* Makes an array of `lengths[0]` × … × `lengths[dimensions-1]`; `type` is the whole array's.
+ * `init` is borrowed: structs and arrays are copied per element, everything else is shared. */
 void *hearth_array_new(hearth_component *self, const hearth_type *type, const uint32_t *lengths,
                        uint32_t dimensions, hearth_value init);
 /* Makes a deep copy of a borrowed value. `to` may be another, parked or unstarted component. */
@@ -288,9 +289,9 @@ static inline void hearth_raise_stop(hearth_component *self) { self->raised = HE
 /* ---- channels ---------------------------------------------------------------------------- *
  *
  * Operations that return hearth_step: DONE, the result is in `received`, `arm`, `held`; RAISED,
- * `raised` has the exception; BLOCKED, the caller saves its state and returns BLOCKED to its carrier, and
- * when resumed finds the same in `outcome`. Channels are borrowed; the runtime keeps the
- * references it needs while the operation is pending. */
+ * `raised` has the exception; BLOCKED, the caller saves its state and returns BLOCKED to its
+ * carrier, and when resumed finds the same in `outcome`. Channels are borrowed; the runtime keeps
+ * the references it needs while the operation is pending. */
 
 hearth_channel *hearth_channel_new(hearth_component *self, const hearth_type *payload,
                                    uint32_t direction);
