@@ -81,7 +81,8 @@ fn takes(senders: &str, place: &str, slice: &str) -> Duration {
 fn many_to_one_take_as_long_as_they_are_many() {
     for (place, slice) in [("os", "10000"), ("spread", "10000")] {
         let (few, many) = (takes("2000", place, slice), takes("32000", place, slice));
-        // 16 times as long, plus the start; if each looked at all, it would be 256 times.
+        // 16 times as long, plus the start; if each sender looked at all others, it would be 256
+        // times.
         assert!(
             many < few * 75,
             "{few:?} and {many:?} with {place}, {slice}"

@@ -1,7 +1,7 @@
 //! The bell that wakers ring, and errands that other threads leave for a component.
 //!
 //! A waker *rings*: it sets the bell and calls off the component's wait, a rendezvous too. The
-//! component then polls its future, and operations that are still wanted begin anew. A ring while
+//! component then polls its future, and operations that are still wanted begin again. A ring while
 //! the component runs is seen before it waits: the waker sets the bell before it looks at the wait,
 //! and the component looks at the bell after its wait has begun. Between the two is the fence of
 //! `OfferState::open`, or, for light waits, the barrier of [`crate::exchange::carrier::Hold`].

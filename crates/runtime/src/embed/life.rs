@@ -66,7 +66,7 @@ pub(super) trait Leftover: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Done,
-    /// It had no effect, and may begin anew.
+    /// It had no effect, and may begin again.
     CalledOff,
     /// The receiver released the sender without acknowledging.
     Refused,
@@ -568,7 +568,7 @@ impl Life {
         }
     }
 
-    /// Tells whether a waker wants the operation's end.
+    /// Tells whether a waker waits for the operation's end.
     fn peek_waker(&self) -> bool {
         let waker = self.operation.waker.take();
         let is_there = waker.is_some();

@@ -51,7 +51,7 @@ impl Began {
     }
 }
 
-// Nothing is pinned: what is lent to the runtime is in the component.
+// Nothing is pinned: a value lent to the runtime is in the component.
 impl<T: std::marker::Send + 'static> Unpin for Send<'_, T> {}
 
 impl<T: std::marker::Send + 'static> Half<T> {
@@ -138,7 +138,7 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
         }
         let codec = self.half.codec();
         let site = site::of(self.location, std::any::type_name::<T>());
-        // SAFETY: the component runs the calling code; the half-channel is alive, and what is lent
+        // SAFETY: the component runs the calling code; the half-channel is alive, and a lent value
         // stays in the component until the operation has ended.
         let step = unsafe {
             let lent = match codec.manner {

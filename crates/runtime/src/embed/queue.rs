@@ -5,7 +5,7 @@ use std::ptr;
 use std::task::Waker;
 
 /// The waiting futures' wakers. A future polled while it waits leaves a copy each time, and all
-/// stay for as long as an operation is called off and begins anew. So copies are removed whenever
+/// stay for as long as an operation is called off and begins again. So copies are removed whenever
 /// there are twice as many wakers as were left the last time.
 #[derive(Default)]
 pub(super) struct Queue {

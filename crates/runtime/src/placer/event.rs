@@ -42,7 +42,7 @@ pub enum Happened {
         /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for
         /// each second.
         before_ns: f64,
-        /// The same cost after the moves.
+        /// The modelled cost after the moves.
         after_ns: f64,
     },
     /// With [`Servers::Auto`], a server is called in another way from now on.

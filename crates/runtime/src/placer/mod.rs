@@ -7,7 +7,7 @@
 //! waits for it.
 //!
 //! Three rules prevent flapping. A plan must be better by [`MARGIN`], twice in a row. After a move
-//! all statistics start anew, and each move can double the time until the next, until moves are
+//! all statistics are cleared, and each move can double the time until the next, until moves are
 //! rare, and raises the gain that the next must have, up to [`CLEAR`]. And the placer remembers
 //! which pairs [take turns](turns): two cores do no more for them than one. A component without a
 //! place, or at one that is not usable any more, is placed at once, and alone.
@@ -49,12 +49,12 @@ use turns::Turns;
 const EVERY: Duration = Duration::from_millis(100);
 /// Least observed time that a decision needs.
 const SEEN_NS: f64 = 80e6;
-/// Relative gain that a plan must have: the error of samples and model.
+/// Relative gain that a plan must have: the possible error of samples and model.
 const MARGIN: f64 = 0.1;
 /// Factor by which the margin grows when a component moves again soon: the error was larger than
 /// the margin.
 const DOUBT: f64 = 1.5;
-/// Time without another move after which a move counts as settled, and the margin shrinks again.
+/// Time without another move after which the margin returns to [`MARGIN`].
 const CONTENT: Duration = Duration::from_secs(60);
 /// Relative gain from which a plan is followed at once; others must be found twice.
 const CLEAR: f64 = 0.3;
@@ -322,7 +322,7 @@ impl Placer {
         }
     }
 
-    /// After a plan was followed: starts all statistics anew and delays the next plan.
+    /// Clears all statistics after a plan was followed, and delays the next plan.
     fn rest(&mut self) {
         let now = Instant::now();
         // A program with phases moves at each; one that never settles, ever more rarely.

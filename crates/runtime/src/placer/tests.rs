@@ -50,7 +50,7 @@ impl Watched {
             return 0;
         }
         for &one in &proposal.moves {
-            // Those in the scene are in creation order, and numbered from 1.
+            // The scene's components are in creation order, and numbered from 1.
             self.homes[proposal.scene.ids[one] as usize - 1] = proposal.plan.0[one].0 as u16;
         }
         self.placer.rest();
@@ -192,7 +192,7 @@ fn of_thousands_that_come_and_go_nothing_is_kept() {
         statistics.add(&newcomers);
         most = most.max(statistics.components().len());
     }
-    // Of three seconds and of oversampled traffic, of 20.
+    // Kept: components of the last three seconds, and of the last 20 where seen more often.
     assert!(most < 40_000, "{most}");
     for _ in 0..100 {
         statistics.age(TICK_NS);

@@ -114,7 +114,7 @@ impl Turns {
         pair.is_some_and(|pair| pair.takes_turns)
     }
 
-    /// Forgets the places: the slots have changed.
+    /// Restarts the count of looks: the slots have changed.
     pub(super) fn look_anew(&mut self) {
         for pair in self.pairs.values_mut() {
             pair.looks = 0;

@@ -167,8 +167,8 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         outgoing: Mutex::default(),
     });
     let proxy = Counted(start_proxy(&link, channel.get()));
-    // Like any other peer, the link does not keep the half-channel: when the last reference to it
-    // is released, it goes, and the link with it.
+    // Like any other peer, the link does not keep the half-channel: when its last reference is
+    // released the half-channel goes, and the link with it.
     drop(channel);
     let mut reader = Reader {
         link: Arc::clone(&link),

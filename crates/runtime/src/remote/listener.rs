@@ -47,7 +47,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         INSIDE.fetch_sub(1, Ordering::SeqCst);
         // Others may wait for the room. A thread that has just found no room has paused the door's
-        // watch, or is about to: the resume takes effect in both cases, as it arms the watch anew.
+        // watch, or is about to: the resume takes effect in both cases, as it re-arms the watch.
         poller::resume(self.0);
     }
 }
@@ -178,7 +178,7 @@ fn answer(stream: &UnixStream, status: Status) -> io::Result<()> {
     tell(stream, &Message::Answer(status))
 }
 
-/// Finds the published channel, if the caller's may be connected to it.
+/// Finds the published channel, if one of the caller's kind may be connected to it.
 fn offered(direction: Direction, code: &str, name: &[u8]) -> Result<Kept, Status> {
     let channel = published::find(name).ok_or(Status::ChannelUnknown)?;
     let local = channel.get();

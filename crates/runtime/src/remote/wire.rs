@@ -389,7 +389,7 @@ mod tests {
         request[5..9].copy_from_slice(&(length - 5).to_le_bytes());
         let error = Message::receive(&request[..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        // Zeros that nobody touches take no memory.
+        // Untouched zeros take no memory.
         assert_eq!(
             Message::value(vec![0; LONGEST]),
             Err(TooLong(LONGEST)),

@@ -26,7 +26,7 @@ pub(crate) struct Mailbox<T> {
 
 struct State<T> {
     items: VecDeque<T>,
-    /// Not empty only while there are no items.
+    /// Waiting tickets; empty while there are items.
     waiting: VecDeque<Ticket>,
     /// Nothing more will arrive.
     closed: bool,

@@ -34,7 +34,7 @@ pub(crate) fn parse_int(text: &[u8]) -> i32 {
     parse_unsigned(text) as i32
 }
 
-/// The same for unsigned numbers; `-1` is the largest.
+/// Parses unsigned numbers likewise; `-1` is the largest.
 pub(crate) fn parse_unsigned(text: &[u8]) -> u32 {
     let (negative, digits) = split_sign(skip_blanks(text));
     let mut number = 0u32;

@@ -15,7 +15,7 @@ use crate::seats::waiting;
 const PEERS_WATCHED: usize = 64;
 
 /// Most times that others may be served before a waiting peer. By the protocol it is `peers - 1`. A
-/// group that changes its grade may start the turn anew, after which its present peers make at most
+/// group that changes its grade may restart the turn, after which its present peers make at most
 /// as many turns as there are grades; the rest leaves room for connections that come and go.
 fn patience(peers: usize) -> u32 {
     4 * peers as u32 + 16

@@ -1,4 +1,4 @@
-//! Virtual time: it passes by the step, and jumps to the next event when nothing can go on.
+//! Virtual time: it passes by the step, and jumps to the next event when nothing can run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
