@@ -2,10 +2,9 @@
  *
  * A component is a struct that begins with `hearth_component` and a function that resumes it.
  * Resumed, it runs until it must wait (HEARTH_BLOCKED), ends by an exception or a stop
- * (HEARTH_RAISED), or has nothing more to do (HEARTH_DONE). What carries it, a kernel thread or
- * a worker, is not its business. While it waits, whoever completes its rendezvous may write the
- * fields `received`, `held`, `arm`, `raised`, `outcome` and `waiting`, and nobody else touches the
- * struct.
+ * (HEARTH_RAISED), or has nothing more to do (HEARTH_DONE). It need not know its carrier, a kernel
+ * thread or a worker. While it waits, the thread that completes its rendezvous may write the fields
+ * `received`, `held`, `arm`, `raised`, `outcome` and `waiting`; no other thread touches the struct.
  *
  * Compile with -std=c11 -fwrapv: Insense integers wrap.
  */
@@ -22,8 +21,8 @@
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HEARTH_COLD __attribute__((cold))
-/* The loop that follows runs a few times, as often as the caller says: a select over four arms
- * takes 7 % fewer instructions so. */
+/* Unrolls the next loop, which runs a few times, as often as the caller says: so a select over
+ * four arms takes 7 % fewer instructions. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define HEARTH_UNROLL _Pragma("GCC unroll 8")
 #else
@@ -33,7 +32,7 @@
 typedef struct hearth_component hearth_component;
 typedef struct hearth_component_type hearth_component_type;
 typedef struct hearth_channel hearth_channel; /* a half-channel; opaque */
-typedef struct hearth_worker hearth_worker;   /* what resumes components, one a core */
+typedef struct hearth_worker hearth_worker;   /* resumes components, one a core */
 typedef struct hearth_type hearth_type;
 
 /* How a step ended. */
@@ -48,7 +47,7 @@ typedef struct {
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-/* Whatever fits a variable. References are pointers to objects, channels or components. */
+/* Any value that fits a variable. References are pointers to objects, channels or components. */
 typedef union {
     int32_t integer;   /* and enum */
     uint32_t unsigned_; /* unsigned */
@@ -59,7 +58,7 @@ typedef union {
     uint64_t bits; /* the whole slot; unused high bits are unspecified */
 } hearth_value;
 
-/* Every counted object starts so. Objects belong to one component at a time, so the count is
+/* The header of every counted object. Objects belong to one component at a time, so the count is
  * plain. HEARTH_IMMORTAL marks literals: never counted, never freed, shared by all. */
 typedef struct {
     uint32_t refs;
@@ -73,8 +72,8 @@ typedef struct {
     char text[];
 } hearth_string;
 
-/* Arrays: a header and the elements, 16 bytes in. `length` is a size_t, a type no Insense value
- * has, so that the C compiler knows stores to elements leave it alone. */
+/* Arrays: a header and the elements, 16 bytes in. `length` is a size_t, a type that no Insense
+ * value has, so that the C compiler knows that stores to elements do not change it. */
 #define HEARTH_ARRAY_OF(T) \
     struct { hearth_object object; size_t length; T data[]; }
 typedef HEARTH_ARRAY_OF(int32_t) hearth_integer_array; /* and enum */
@@ -106,7 +105,7 @@ typedef enum {
     HEARTH_KIND_BYTE, HEARTH_KIND_ENUM, HEARTH_KIND_STRING, HEARTH_KIND_ANY,
     HEARTH_KIND_STRUCT, HEARTH_KIND_ARRAY, HEARTH_KIND_IN, HEARTH_KIND_OUT,
     HEARTH_KIND_COMPONENT, HEARTH_KIND_PROCEDURE,
-    HEARTH_KIND_FOREIGN /* of a program that embeds the runtime; `element` says how to pass it */
+    HEARTH_KIND_FOREIGN /* an embedding program's; `element` has the function that passes it */
 } hearth_kind;
 
 typedef struct {
@@ -115,8 +114,8 @@ typedef struct {
     size_t offset;
 } hearth_field;
 
-/* What the runtime knows of a type: enough to copy, release, compare, print and marshal. One
- * descriptor a structural type a program; `code` (language reference, section 3) is the same in
+/* A type's descriptor: enough for the runtime to copy, release, compare, print and marshal. A
+ * program has one for each structural type; `code` (language reference, section 3) is the same in
  * every program, equal types have equal codes. */
 struct hearth_type {
     const char *code;
@@ -143,7 +142,7 @@ struct hearth_component {
     hearth_component *next;  /* behind it in a queue of the worker's */
     union {
         struct {
-            hearth_channel *waits_at; /* while it waits lightly: where, and in which operation */
+            hearth_channel *waits_at; /* while it waits lightly: its half-channel and operation */
             const hearth_site *waits_in;
         };
         hearth_held held;    /* by the last acknowledge, until it is taken */
@@ -152,13 +151,13 @@ struct hearth_component {
     uint32_t raised;         /* 0, 1 + the exception's label, or HEARTH_STOPPED */
     uint32_t arm;            /* the last select's choice */
     uint32_t passes_left;    /* behaviour passes until hearth_next_pass must look */
-    uint32_t heap;           /* the runtime's business; 0 before the first allocation */
-    uint16_t stage;          /* generated code's: which part of life */
+    uint32_t heap;           /* private to the runtime; 0 before the first allocation */
+    uint16_t stage;          /* generated code's: the part of its life */
     uint16_t destination;    /* 0, or 1 + the worker to move to before it is resumed */
     uint8_t attention;       /* atomic; not 0: hearth_next_pass must look, and no wait is light */
-    uint8_t waiting;         /* for what: hearth_waiting */
+    uint8_t waiting;         /* the kind of wait: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
-    uint8_t moved;           /* the runtime's business */
+    uint8_t moved;           /* private to the runtime */
 };
 
 #define HEARTH_STOPPED UINT32_MAX
@@ -182,22 +181,22 @@ struct hearth_component_type {
     size_t size;
     /* Runs the component until it blocks or ends. */
     hearth_step (*resume)(hearth_component *self);
-    /* Releases members and whatever frames still hold; ports are the runtime's. */
+    /* Releases members and all that frames still hold; ports are the runtime's. */
     void (*destroy)(hearth_component *self);
     uint32_t port_count;
     const hearth_port *ports;
     bool service; /* part of the prelude: does not keep the program alive, not reported */
     hearth_site declared;
-    /* What its heap has at most at once, as far as the compiler can tell, and the largest block of
-     * that. Both 0: nothing, or not known. */
+    /* The most bytes in its heap at once, as far as the compiler can tell, and the largest block
+     * of those. Both 0: nothing, or unknown. */
     uint32_t heap_bytes, heap_largest;
 };
 
-/* A zeroed instance with its half-channels made; not yet running. `core` is -1 or a request.
+/* Makes a zeroed instance with its half-channels; not yet running. `core` is -1 or a request.
  * The result is counted once, for the caller. */
 hearth_component *hearth_component_new(hearth_component *creator, const hearth_component_type *type,
                                        int32_t core);
-/* Lets it run. Its arguments are in place. */
+/* Starts it. Its arguments are in place. */
 void hearth_component_start(hearth_component *component);
 
 /* Component and channel references are shared between components: counted atomically. NULL is
@@ -214,11 +213,11 @@ void hearth_port_assign(hearth_component *self, hearth_component *component, con
                         hearth_channel *channel);
 
 /* `stop` of another component. Stopping oneself is raising HEARTH_STOPPED; under --compat
- * original, where it waits for the end of the pass, it is this too. */
+ * original, where a stop waits for the end of the pass, it also calls this. */
 void hearth_stop(hearth_component *self, hearth_component *other);
 
 bool hearth_next_pass_slow(hearth_component *self);
-/* After each pass of a behaviour. False: the component ends; `raised` is set. */
+/* Called after each pass of a behaviour. False: the component ends; `raised` is set. */
 static inline bool hearth_next_pass(hearth_component *self)
 {
     if (HEARTH_LIKELY(--self->passes_left != 0 &&
@@ -229,12 +228,13 @@ static inline bool hearth_next_pass(hearth_component *self)
 
 /* ---- the heap of a component ------------------------------------------------------------- */
 
-/* Never return NULL: a component that runs out of memory ends the program with a message. */
+/* Neither allocator returns NULL: a component that runs out of memory ends the program with a
+ * message. */
 void *hearth_alloc(hearth_component *self, size_t size);        /* not zeroed */
 void *hearth_alloc_zeroed(hearth_component *self, size_t size);
 void hearth_free(hearth_component *self, void *block);
 
-/* The last reference is gone: releases what the object refers to and frees it. */
+/* Frees an object whose last reference is gone, and releases the references in it. */
 void hearth_destroy(hearth_component *self, const hearth_type *type, void *object);
 
 static inline void *hearth_retain(void *pointer)
@@ -251,21 +251,21 @@ static inline void hearth_release(hearth_component *self, const hearth_type *typ
         hearth_destroy(self, type, object);
 }
 
-/* An array of `lengths[0]` × … × `lengths[dimensions-1]`; `type` is the whole array's. `init` is
- * borrowed: structs and arrays are copied per element, everything else is shared. */
+/* Makes an array of `lengths[0]` × … × `lengths[dimensions-1]`; `type` is the whole array's.
+ * `init` is borrowed: structs and arrays are copied per element, everything else is shared. */
 void *hearth_array_new(hearth_component *self, const hearth_type *type, const uint32_t *lengths,
                        uint32_t dimensions, hearth_value init);
-/* Deep copies of a borrowed value. `to` may be another, parked or unstarted component. */
+/* Makes a deep copy of a borrowed value. `to` may be another, parked or unstarted component. */
 hearth_value hearth_copy(hearth_component *to, const hearth_type *type, hearth_value value);
-/* A box; `value` is borrowed and copied in as `any(e)` does. */
+/* Makes a box; `value` is borrowed and copied in as `any(e)` does. */
 hearth_box *hearth_box_new(hearth_component *self, const hearth_type *type, hearth_value value);
-/* Does the box hold exactly this type? */
+/* Tells whether the box holds exactly this type. */
 static inline bool hearth_box_is(const hearth_box *box, const hearth_type *type)
 {
     return box->type == type || strcmp(box->type->code, type->code) == 0;
 }
 bool hearth_string_equal(const hearth_string *a, const hearth_string *b);
-/* By bytes: below, at or above 0. */
+/* Compares by bytes: below, at or above 0. */
 static inline int hearth_string_compare(const hearth_string *a, const hearth_string *b)
 {
     size_t shorter = a->length < b->length ? a->length : b->length;
@@ -289,43 +289,43 @@ static inline void hearth_raise_stop(hearth_component *self) { self->raised = HE
 /* ---- channels ---------------------------------------------------------------------------- *
  *
  * Operations that return hearth_step: DONE, the result is in `received`, `arm`, `held`; RAISED,
- * `raised` says what; BLOCKED, the caller saves its state and returns BLOCKED to its carrier, and
- * when resumed finds the same in `outcome`. Channels are borrowed; the runtime keeps what it
- * needs while the operation is pending. */
+ * `raised` has the exception; BLOCKED, the caller saves its state and returns BLOCKED to its
+ * carrier, and when resumed finds the same in `outcome`. Channels are borrowed; the runtime keeps
+ * the references it needs while the operation is pending. */
 
 hearth_channel *hearth_channel_new(hearth_component *self, const hearth_type *payload,
                                    uint32_t direction);
 
 /* `move`: the caller's reference goes with the value, and the value may be handed over without a
- * copy if nothing else refers to it. Otherwise it is borrowed until the send ends. */
+ * copy if nothing else refers to it. Otherwise the value is borrowed until the send ends. */
 hearth_step hearth_send(hearth_component *self, hearth_channel *channel, hearth_value value,
                         bool move, const hearth_site *site);
 hearth_step hearth_receive(hearth_component *self, hearth_channel *channel,
                            const hearth_site *site);
 
-/* ---- the shortest way -------------------------------------------------------------------- *
+/* ---- the fast path ----------------------------------------------------------------------- *
  *
  * Between two half-channels of one worker that have no other peers, a rendezvous takes no lock, no
- * atomic exchange and no call: see channel/light.rs, which has the rest. The beginnings of a worker
- * and of a half-channel are here for that. */
+ * atomic exchange and no call: see channel/light.rs, which has the rest. Therefore the first fields
+ * of a worker and of a half-channel are here. */
 
 struct hearth_worker {
-    uintptr_t gate;         /* atomic: its mark; 0 while another thread has its half-channels */
+    uintptr_t gate;         /* atomic: its mark; 0 while another thread owns its half-channels */
     uint32_t busy;          /* atomic: its thread touches them */
-    uint32_t ticks;         /* how many arms of selects were served here */
-    hearth_component *running; /* atomic: the component in whose code its thread is */
+    uint32_t ticks;         /* number of select arms served here */
+    hearth_component *running; /* atomic: the component whose code its thread runs */
     hearth_component *next; /* ready, to run first */
     hearth_component *first, *last; /* ready, in turn */
     bool seeded;            /* a seed chooses among arms */
 };
 
 struct hearth_channel {
-    uintptr_t place;      /* atomic: a worker's mark, or the runtime's business */
+    uintptr_t place;      /* atomic: a worker's mark, or private to the runtime */
     hearth_channel *sole; /* the only peer */
-    uintptr_t slot;       /* the component that waits here; low bits: not in the simplest way */
-    void *inner;          /* the runtime's business */
-    uint32_t arm;         /* which arm of its select the component in the slot waits in */
-    uint32_t served;      /* of an in: when an arm took from here last, in its worker's ticks */
+    uintptr_t slot;       /* the component that waits here; low bits: not by the fast path */
+    void *inner;          /* private to the runtime */
+    uint32_t arm;         /* the arm in which the component in the slot selects */
+    uint32_t served;      /* of an in: the tick of its worker when an arm last took from here */
 };
 #define HEARTH_SLOT_SELECT 1u /* in a slot with a component: it selects */
 
@@ -335,10 +335,10 @@ typedef enum {
     HEARTH_RETURNS
 } hearth_waiting;
 
-/* Order for the compiler; the other thread's part is a barrier for both. */
+/* Orders the compiler only; the other thread issues a barrier for both. */
 static inline void hearth_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-/* The monitor may change it while the component computes: it closes the old worker's gate first. */
+/* The monitor may change `home` while the component computes: it closes the old gate first. */
 static inline hearth_worker *hearth_home(hearth_component *self)
 {
     return __atomic_load_n(&self->home, __ATOMIC_RELAXED);
@@ -347,10 +347,10 @@ static inline void hearth_leave(hearth_worker *worker)
 {
     __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
 }
-/* Nothing asks for attention, and the half-channel is this worker's: then it may be touched until
- * hearth_leave. The place is read with Acquire, as whoever gave the half-channel to this worker
- * stored it with Release; and so is the gate: another thread that had the half-channels changed
- * them, and then opened the gate with Release. */
+/* True if nothing asks for attention, and this worker owns the half-channel: then it may be touched
+ * until hearth_leave. The Acquire load of the place pairs with the Release store of the thread that
+ * gave the half-channel to this worker; that of the gate with the Release store of another thread
+ * that owned the half-channels, changed them and then opened the gate. */
 static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
                                 hearth_channel *channel)
 {
@@ -367,7 +367,7 @@ static inline hearth_component *hearth_occupant(hearth_channel *channel)
 {
     return channel->slot & 3 ? NULL : (hearth_component *)channel->slot;
 }
-/* The component that selects here and is still open. One that was served elsewhere leaves. */
+/* The component that selects here and is still open. One that was served elsewhere is removed. */
 static inline hearth_component *hearth_selecting(hearth_channel *channel)
 {
     hearth_component *component;
@@ -410,7 +410,7 @@ static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_compone
     return HEARTH_BLOCKED;
 }
 
-/* hearth_send, of what is no reference. */
+/* hearth_send, for a value that is not a reference. */
 static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_channel *channel,
                                              hearth_value value, const hearth_site *site)
 {
@@ -433,7 +433,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 receiver->received = value;
                 receiver->arm = into->arm;
                 receiver->waiting = HEARTH_SELECTED;
-                hearth_ready_last(worker, receiver); /* the others send first, if they are ready */
+                hearth_ready_last(worker, receiver); /* other ready components send first */
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -474,7 +474,7 @@ static inline hearth_step hearth_receive_here(hearth_component *self, hearth_cha
 
 /* ---- more about channels ----------------------------------------------------------------- */
 
-/* Takes a value and holds its sender, which is then in `held`. */
+/* Receives a value and holds its sender, which is then in `held`. */
 hearth_step hearth_acknowledge(hearth_component *self, hearth_channel *channel,
                                const hearth_site *site);
 /* Ends an acknowledge: `ok` false gives the sender SendStatusUnknownException. */
@@ -485,18 +485,18 @@ typedef struct {
     bool acknowledge;
     const hearth_site *site;
 } hearth_arm;
-/* An arm whose guard is false has a NULL channel; `arm` is the index chosen. Nothing open and no
- * default is the caller's to raise. With default and nothing ready: DONE, `arm` HEARTH_DEFAULT. */
+/* An arm whose guard is false has a NULL channel; `arm` is the index chosen. With nothing open and
+ * no default the caller raises. With default and nothing ready: DONE, `arm` HEARTH_DEFAULT. */
 hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32_t count,
                           bool has_default, const hearth_site *site);
 #define HEARTH_DEFAULT UINT32_MAX
 
-/* Waits at all open arms, where nobody sends. For hearth_select_here, which has entered and
-   looked. */
+/* Waits at all open arms, none of which has a sender. For hearth_select_here, which has entered
+ * and checked. */
 hearth_step hearth_select_waits(hearth_component *self, const hearth_arm *arms, uint32_t count,
                                 const hearth_site *site);
-/* hearth_select. Where all open arms are in the simplest way: from the one served longest ago of
- * those where somebody sends. */
+/* hearth_select. With all open arms on the fast path: receives from the one served longest ago
+ * among those with a sender. */
 static inline hearth_step hearth_select_here(hearth_component *self, const hearth_arm *arms,
                                              uint32_t count, bool has_default,
                                              const hearth_site *site)

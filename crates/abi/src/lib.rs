@@ -5,9 +5,9 @@
 //! implements it; the command hands the header to the C compiler. This crate never knows what any
 //! of them do with it. A test holds header and mirror to the same layout.
 //!
-//! Names drop the prefix: `hearth_component` is [`Component`]. Other threads may write a
-//! component's `attention`, and those that complete its rendezvous its results, so the runtime goes
-//! through raw pointers and never makes a reference to a whole component.
+//! Names omit the prefix: `hearth_component` is [`Component`]. Other threads may write a
+//! component's `attention`, and threads that complete its rendezvous write its results, so the
+//! runtime uses raw pointers and never makes a reference to a whole component.
 //!
 //! ```
 //! let line = format!("#define HEARTH_ABI {}", hearth_abi::ABI);
@@ -20,13 +20,13 @@ use std::sync::atomic::AtomicU8;
 /// The header's text.
 pub const HEADER: &str = include_str!("../include/hearth.h");
 
-/// A worker, which begins as the header has it; the rest is the runtime's.
+/// A worker, beginning as in the header; the rest is private to the runtime.
 #[repr(C)]
 pub struct Worker {
     rest: [u8; 0],
 }
 
-/// A half-channel, which begins as the header has it; the rest is the runtime's.
+/// A half-channel, beginning as in the header; the rest is private to the runtime.
 #[repr(C)]
 pub struct Channel {
     rest: [u8; 0],
@@ -35,7 +35,7 @@ pub struct Channel {
 /// The version of the contract.
 pub const ABI: u32 = 5;
 
-/// How a step ended.
+/// A step's ending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -68,12 +68,12 @@ pub union Value {
 }
 
 impl Value {
-    /// No value: what a slot holds before any store.
+    /// No value: the contents of a slot before any store.
     pub const NOTHING: Value = Value { bits: 0 };
 
     /// An integer.
     pub fn of_integer(integer: i32) -> Value {
-        // The whole slot, so that no bit of it is uninitialised.
+        // Writes the whole slot, so that no bit of it is uninitialised.
         Value {
             bits: u64::from(integer as u32),
         }
@@ -156,19 +156,20 @@ pub enum Kind {
     Out,
     Component,
     Procedure,
-    /// A value of the embedding program's own: see [`Foreign`].
+    /// A value private to the embedding program: see [`Foreign`].
     Foreign,
 }
 
 impl Kind {
-    /// Does a slot of this kind hold a reference?
+    /// Tells whether a slot of this kind holds a reference.
     pub fn is_reference(self) -> bool {
         self >= Kind::String
     }
 }
 
-/// How values of a foreign type pass from one component to another. A foreign type's `element` is
-/// one of these. Its values belong to their senders until they are passed, and are never released.
+/// The function that passes values of a foreign type from one component to another. A foreign
+/// type's `element` is one of these. Its values belong to their senders until they are passed, and
+/// are never released.
 #[repr(C)]
 pub struct Foreign {
     /// Takes a value that a sender lends, for the component `to`, which runs or is parked for it.
@@ -183,7 +184,7 @@ pub struct Field {
     pub offset: usize,
 }
 
-/// A type as the runtime knows it.
+/// A type's descriptor for the runtime.
 #[repr(C)]
 pub struct Type {
     pub code: *const c_char,
@@ -230,14 +231,13 @@ impl Held {
     };
 }
 
-/// The part that every component's struct begins with. Right before it lies its seat, the runtime's
-/// part.
+/// The first part of every component's struct. Right before it lies its seat, the runtime's part.
 #[repr(C)]
 pub struct Component {
     pub r#type: *const ComponentType,
     pub home: *const Worker,
     pub next: *mut Component,
-    /// This and the next are also where an acknowledge leaves its sender: see [`held_of`].
+    /// An acknowledge leaves its sender in this field and the next: see [`held_of`].
     pub waits_at: *mut Channel,
     pub waits_in: *const Site,
     pub received: Value,
@@ -251,11 +251,11 @@ pub struct Component {
     pub attention: AtomicU8,
     pub waiting: u8,
     pub outcome: u8,
-    /// It has gone to another worker, and where it waited before is forgotten.
+    /// Set once it has gone to another worker, after which its earlier wait is forgotten.
     pub moved: u8,
 }
 
-/// Finds the sender that an acknowledge leaves here: it lies where the words of a light wait would,
+/// Finds the sender that an acknowledge leaves here: it lies in the place of a light wait's words,
 /// since the component does not wait lightly.
 pub fn held_of(component: *mut Component) -> *mut Held {
     const _: () = assert!(size_of::<Held>() == size_of::<[usize; 2]>());
@@ -267,7 +267,7 @@ pub fn held_of(component: *mut Component) -> *mut Held {
 /// `raised` of a component that was stopped.
 pub const STOPPED: u32 = u32::MAX;
 
-/// `raised` of a component whose wait was called off so that it looks around; never in C.
+/// `raised` of a component whose wait was called off to make it look around; never in C.
 pub const ROUSED: u32 = u32::MAX - 1;
 
 /// The labels of `ExceptionType`, in order.
@@ -309,9 +309,9 @@ pub struct ComponentType {
     pub ports: *const Port,
     pub service: bool,
     pub declared: Site,
-    /// The most bytes that its heap has at once; 0: nothing, or not known.
+    /// The most bytes in its heap at once; 0: nothing, or unknown.
     pub heap_bytes: u32,
-    /// The largest block of that.
+    /// The largest block of those.
     pub heap_largest: u32,
 }
 
@@ -333,7 +333,7 @@ pub struct Program {
     pub compat_original: bool,
 }
 
-/// Text of a C literal; null gives nothing.
+/// Reads a C literal; null gives empty text.
 ///
 /// # Safety
 /// `text` is null or a NUL-terminated string that lives as long as the result is used.
@@ -345,12 +345,12 @@ pub unsafe fn literal<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
-/// The ports of a component type.
+/// Returns the ports of a component type.
 ///
 /// # Safety
 /// `of` is a valid component type.
 pub unsafe fn ports<'a>(of: *const ComponentType) -> &'a [Port] {
-    // SAFETY: a valid type tells the number of its ports, which are static.
+    // SAFETY: a valid type has the number of its ports, which are static.
     unsafe {
         if (*of).port_count == 0 {
             return &[];
@@ -359,12 +359,12 @@ pub unsafe fn ports<'a>(of: *const ComponentType) -> &'a [Port] {
     }
 }
 
-/// The fields of a struct type.
+/// Returns the fields of a struct type.
 ///
 /// # Safety
 /// `of` is a valid struct type.
 pub unsafe fn fields<'a>(of: *const Type) -> &'a [Field] {
-    // SAFETY: a valid type tells the number of its fields, which are static.
+    // SAFETY: a valid type has the number of its fields, which are static.
     unsafe {
         if (*of).field_count == 0 {
             return &[];

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use hearth_abi as abi;
 
-/// Lines of `what number`, by C.
+/// Lines of `name number`, by C.
 fn by_c(expressions: &[(&str, usize)]) -> String {
     let mut source = String::from("#include \"hearth.h\"\n#include <stdio.h>\nint main(void){\n");
     for (expression, _) in expressions {
@@ -43,7 +43,7 @@ macro_rules! layout {
 
 #[test]
 fn header_and_mirror_agree() {
-    // The runtime asserts the same of what it keeps to itself.
+    // The runtime asserts the layout of its private types.
     let mut all: Vec<(&str, usize)> = vec![
         ("offsetof(struct hearth_worker, gate)", 0),
         ("offsetof(struct hearth_worker, busy)", 8),

@@ -1,22 +1,22 @@
-//! What there is, counted: for tests that look for what is left behind.
+//! Counts live runtime objects, for tests that look for leaks.
 
 use crate::exchange::channel::{hub::Hub, link};
 use crate::seats::{registry, waits};
 
-/// How many of each there are. Exact while nothing runs.
+/// Number of live objects of each kind. Exact while nothing runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Components that have started and not ended.
     pub components: usize,
-    /// Groups of half-channels that are shared.
+    /// Groups of shared half-channels.
     pub hubs: usize,
-    /// Half-channels of two workers with a line between them.
+    /// Linked half-channels: two workers with a line between them.
     pub links: usize,
-    /// Waits for something outside.
+    /// Pending waits for something outside.
     pub waits: usize,
 }
 
-/// Counts.
+/// Takes the counts.
 pub fn take() -> Census {
     Census {
         components: registry::running(),

@@ -6,21 +6,21 @@
 //! for timers, input and devices, and idle carriers wait for those. The contract with compiled
 //! programs is the crate [`hearth_abi`].
 //!
-//! The crate is rooms, and each uses only those before it:
+//! The crate is divided into rooms; each uses only the rooms above it in this table:
 //!
 //! | room | what lives there |
 //! |---|---|
 //! | `ground` | atomics and locks, options, output, the ways a process ends |
 //! | `seats` | the runtime's part of a component: seat, offer, registry, exceptions |
 //! | `hooks` | the tables by which the exchange calls the rooms above it |
-//! | `recording` | what happens, written down if somebody watches |
-//! | `outside` | knowing when nothing runs; waiting for descriptors and moments |
+//! | `recording` | writes events to a file when `HEARTH_WATCH` asks for it |
+//! | `outside` | detects that nothing runs; waits for descriptors and timers |
 //! | `exchange` | values, channels, carriers, components; tickets and timers |
-//! | `placer` | who runs where: the first choice, and moving while it runs |
+//! | `placer` | places components: the first choice, and moves at run time |
 //! | `report` | the deadlock report |
-//! | `simulator` | a program on one thread, by a schedule that can be had again |
+//! | `simulator` | runs a program on one thread, by a schedule that can be replayed |
 //! | `portable` | values as bytes, for other nodes |
-//! | `services` | what the prelude names: natives and devices |
+//! | `services` | the prelude's natives and devices |
 //! | `remote` | channels between nodes |
 //! | `program` | assembles all of this for a compiled program |
 //! | `embed` | assembles it for a program in Rust |
@@ -71,7 +71,7 @@ mod program;
 
 #[cfg(not(loom))]
 pub mod census;
-// The part of it that several threads share, for its model.
+// The multi-threaded part, for the loom models.
 #[cfg(loom)]
 #[path = "embed/errands/mod.rs"]
 mod errands;

@@ -1,8 +1,8 @@
-//! What happens is written down, if `HEARTH_WATCH` names a file: see the crate `hearth_watch`.
+//! Records events to the file that `HEARTH_WATCH` names, if it does: see the crate `hearth_watch`.
 //!
-//! Off, it costs a component's run one branch. What happens within compiled code, where one
-//! component makes another ready, is found in the worker's queue when the run is over
-//! (`carrier/workers/watched.rs`).
+//! When off, recording costs a component's run one branch. Wake-ups within compiled code, where one
+//! component makes another ready, are found in the worker's queue when the run is over
+//! (`carrier/workers/recorded_runs.rs`).
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,9 +22,9 @@ use crate::seats::seat::{Seat, Waiting, seat_of};
 
 const FILE: &str = "HEARTH_WATCH";
 const WINDOW: &str = "HEARTH_WATCH_WINDOW";
-/// Bytes of events that are kept, if nobody says.
+/// Default size of the window of kept events, in bytes.
 const WINDOW_BYTES: u64 = 64 << 20;
-/// More is a mistake: it may all be used.
+/// Largest window: a larger one is a mistake, since all of it may be used.
 const WINDOW_MOST: u64 = 1 << 40;
 
 /// The direction of a port that sends, as compiled code has it.
@@ -33,7 +33,7 @@ const OUT: u32 = 1;
 /// A port: its component's number and its own.
 pub(crate) type Port = (u64, u16);
 
-/// Of the process: only a compiled program is recorded.
+/// Process-wide: only a compiled program is recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 /// The recorder's numbers for component types, by their addresses.
@@ -42,11 +42,11 @@ static NAMES: Mutex<Option<HashMap<usize, u32>>> = Mutex::new(None);
 thread_local! {
     /// The component whose code the thread runs; 0 for none.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// What that one is about to wait for by the general protocol.
+    /// The wait that this component is about to begin, by the general protocol.
     static NEXT_WAIT: Cell<Wait> = const { Cell::new(Wait::Unknown) };
 }
 
-/// Is anything written?
+/// Tells whether events are recorded.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     // Relaxed: set before the first component is made.
@@ -58,7 +58,7 @@ pub(crate) fn recorder() -> Option<&'static Recorder> {
     is_on().then(|| RECORDER.get()).flatten()
 }
 
-/// Begins to write, if the environment says so. What is wrong with it ends the program.
+/// Starts recording if the environment asks for it. A mistake there ends the program.
 pub(crate) fn begin() -> bool {
     let Some(name) = std::env::var_os(FILE).filter(|name| !name.is_empty()) else {
         return false;
@@ -102,7 +102,7 @@ pub(crate) fn begin() -> bool {
     }
 }
 
-/// The file, as long as it is to become. One that holds anything but a recording is left alone.
+/// Opens the file at its final length. A file that holds anything but a recording is left alone.
 fn open(name: &str, window: u64) -> Result<File, String> {
     let cannot = |error: std::io::Error| format!("the file cannot be written: {error}");
     let mut options = OpenOptions::new();
@@ -120,7 +120,7 @@ fn open(name: &str, window: u64) -> Result<File, String> {
     }
     let is_fresh = length > 0 && first == [0; 8];
     if is_fresh && length >= bytes_for(0) {
-        // Made by whoever waits for it, of the length that is wanted.
+        // The waiting reader has made it, of the length it wants.
         return Ok(file);
     }
     if length > 0 && !is_fresh && &first != b"HEARTHWA" {
@@ -131,10 +131,10 @@ fn open(name: &str, window: u64) -> Result<File, String> {
     Ok(file)
 }
 
-/// A component was made.
+/// Records that a component was made.
 ///
 /// # Safety
-/// It was, whole, and is alive; `creator` is null or runs the calling code.
+/// The component is fully made and alive; `creator` is null or runs the calling code.
 pub(crate) unsafe fn made(creator: *mut Component, component: *mut Component) {
     let Some(recorder) = recorder() else {
         return;
@@ -172,7 +172,8 @@ pub(crate) unsafe fn made(creator: *mut Component, component: *mut Component) {
     }
 }
 
-/// A sample stands for so many waits of a component at a half-channel: of its port, if it is one.
+/// Records a sample, which stands for several waits of a component at a half-channel, at the
+/// component's port if the half-channel is one.
 pub(crate) fn sampled(
     seat: &Seat,
     at: impl FnOnce() -> Option<Port>,
@@ -187,7 +188,7 @@ pub(crate) fn sampled(
     }
 }
 
-/// Notes what a component's heap has in use, if it has one.
+/// Records how much of its heap a component uses, if it has one.
 pub(crate) fn look_at_heap(id: u64, used: impl FnOnce() -> Option<u64>) {
     if let Some(recorder) = recorder()
         && let Some(bytes) = used()
@@ -196,17 +197,17 @@ pub(crate) fn look_at_heap(id: u64, used: impl FnOnce() -> Option<u64>) {
     }
 }
 
-/// The calling thread is a worker's.
+/// Records the core of the calling thread, which is a worker's.
 pub(crate) fn look_at_core(recorder: &Recorder, worker: usize) {
     if let Some(core) = affinity::current() {
         recorder.worker_on_core(worker, core);
     }
 }
 
-/// A component can go on, as the calling thread knows.
+/// Records that the calling thread has made a component ready.
 ///
 /// # Safety
-/// It is alive, and does not run before this returns.
+/// The component is alive, and does not run before this returns.
 #[cold]
 pub(crate) unsafe fn ready(component: *mut Component) {
     if let Some(recorder) = recorder() {
@@ -216,18 +217,18 @@ pub(crate) unsafe fn ready(component: *mut Component) {
     }
 }
 
-/// The component whose code the calling thread runs; 0 for none.
+/// Returns the component whose code the calling thread runs; 0 for none.
 pub(crate) fn running() -> u64 {
     RUNNING.with(Cell::get)
 }
 
-/// From here on the calling thread runs the code of this one, or of none.
+/// Sets the component whose code the calling thread runs from now on; 0 for none.
 pub(crate) fn set_running(id: u64) {
     RUNNING.with(|running| running.set(id));
 }
 
-/// The running component is about to wait by an offer, at a half-channel that may be a port of its
-/// own.
+/// Notes that the running component is about to wait by an offer, at a half-channel that may be one
+/// of its own ports.
 pub(crate) fn will_wait(seat: &Seat, waiting: Waiting, at: impl FnOnce() -> Option<Port>) {
     if !is_on() {
         return;
@@ -245,12 +246,12 @@ pub(crate) fn will_wait(seat: &Seat, waiting: Waiting, at: impl FnOnce() -> Opti
     NEXT_WAIT.with(|next| next.set(wait));
 }
 
-/// What [`will_wait`] was told last on this thread, once.
+/// Takes the last note of [`will_wait`] on this thread.
 pub(crate) fn take_wait() -> Wait {
     NEXT_WAIT.with(|next| next.replace(Wait::Unknown))
 }
 
-/// Two half-channels were connected: their ports, if both are such.
+/// Records that two half-channels were connected, if both are ports.
 pub(crate) fn connected(ports: impl FnOnce() -> Option<(Port, Port)>) {
     if let Some(recorder) = recorder()
         && let Some((a, b)) = ports()
@@ -259,7 +260,7 @@ pub(crate) fn connected(ports: impl FnOnce() -> Option<(Port, Port)>) {
     }
 }
 
-/// A component with a thread of its own is resumed.
+/// Records that a component with a thread of its own is resumed.
 pub(crate) fn thread_runs(seat: &Seat) {
     if let Some(recorder) = recorder() {
         set_running(seat.id);
@@ -270,10 +271,10 @@ pub(crate) fn thread_runs(seat: &Seat) {
     }
 }
 
-/// It has returned, and waits or is over.
+/// Records that such a component has returned, and waits or is over.
 ///
 /// # Safety
-/// It is alive, and its thread calls.
+/// The component is alive, and its thread calls.
 pub(crate) unsafe fn thread_returns(
     component: *mut Component,
     waits: impl FnOnce() -> Option<Wait>,
@@ -292,10 +293,10 @@ pub(crate) unsafe fn thread_returns(
     }
 }
 
-/// A detached component stands by until its thread has its worker again.
+/// Records that a detached component stands by until its thread has its worker again.
 ///
 /// # Safety
-/// It runs the calling code.
+/// The component runs the calling code.
 pub(crate) unsafe fn stands_by(component: *mut Component) {
     if let Some(recorder) = recorder() {
         // SAFETY: as the caller promises.
@@ -304,7 +305,7 @@ pub(crate) unsafe fn stands_by(component: *mut Component) {
     }
 }
 
-/// It goes on, with that worker.
+/// Records that it resumes, with that worker.
 ///
 /// # Safety
 /// As for `stands_by`.

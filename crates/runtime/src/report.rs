@@ -1,6 +1,6 @@
-//! The deadlock report: who waits where, and for whom.
+//! The deadlock report: each blocked component, its place and the peers it waits for.
 //!
-//! Written while nothing runs, so it may look at everybody's offers.
+//! Nothing runs while it is written, so it may read every component's offer.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ struct Blocked {
     place: String,
     /// `send on ball`.
     operation: String,
-    /// Each half-channel it waits at, with those it is connected to.
+    /// The half-channels it waits at, each with its peers.
     waits_for: Vec<(String, Vec<Peer>)>,
     /// The component that holds it in an acknowledge.
     holder: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) fn of_all() -> String {
     let mut seats = Vec::new();
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
     for seat in seats {
-        // SAFETY: nothing runs, so nobody ends meanwhile, and everybody's offer stands still.
+        // SAFETY: nothing runs, so no component ends meanwhile, and every offer stands still.
         unsafe {
             carrier::inflate((*seat).component());
             blocked.push(look_at(&*seat));
@@ -94,7 +94,7 @@ unsafe fn look_at(seat: &Seat) -> Blocked {
     }
 }
 
-/// The name the program uses, else that of the port.
+/// Names a half-channel as the program does, else by its port.
 ///
 /// # Safety
 /// The channel is alive; `site` is null or valid.
@@ -127,14 +127,14 @@ fn peers_of(channel: &Channel) -> Vec<Peer> {
         .collect()
 }
 
-/// Of more components than these, those of a ring and the eldest others are told.
+/// With more components than this, the report shows those of a ring and the oldest others.
 const SHOWN: usize = 20;
-/// Of a longer ring, its beginning.
+/// Length from which only the beginning of a ring is shown.
 const RING_SHOWN: usize = 10;
-/// Of more peers of one half-channel, the first.
+/// Peers shown of one half-channel.
 const PEERS_SHOWN: usize = 8;
 
-/// Whom to tell of, in creation order, and how many are left out.
+/// Selects the components to report, in creation order, and counts those left out.
 fn worth_telling<'a>(blocked: &'a [Blocked], cycle: &[usize]) -> (Vec<&'a Blocked>, usize) {
     let is_user = |&index: &usize| !blocked[index].service;
     let count = (0..blocked.len()).filter(is_user).count();
@@ -231,8 +231,7 @@ fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
         .map(
             |peer| match blocked.iter().find(|other| other.id == peer.owner) {
                 Some(owner) => format!("{} ({} is at: {})", peer.name, owner.name, doing(owner)),
-                // Half-channels of a component that has ended are there as long as someone has
-                // them.
+                // Half-channels of an ended component live as long as something refers to them.
                 None => match peer.name.rsplit_once('.') {
                     Some((owner, _)) if peer.owner != 0 => {
                         format!("{} ({owner} has ended)", peer.name)
@@ -252,8 +251,7 @@ fn doing(one: &Blocked) -> String {
     format!("{} at {}", one.operation, one.place)
 }
 
-/// Components that wait for each other in a ring, if there are any: the first ring that a walk from
-/// the eldest finds.
+/// Finds components that wait for each other in a ring: the first ring on a walk from the oldest.
 fn find_cycle(blocked: &[Blocked]) -> Option<Vec<usize>> {
     let places: HashMap<u64, usize> = blocked
         .iter()
@@ -277,7 +275,7 @@ fn find_cycle(blocked: &[Blocked]) -> Option<Vec<usize>> {
     cycle_in(&edges)
 }
 
-/// A cycle in a directed graph, by depth-first search without recursion.
+/// Finds a cycle in a directed graph, by depth-first search without recursion.
 fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use hand::{Outcome, build, command, finish, outcome_of};
 
-/// The program with many cases, built once.
+/// Returns the program with many cases, built once.
 fn cases() -> &'static PathBuf {
     static CASES: OnceLock<PathBuf> = OnceLock::new();
     CASES.get_or_init(|| build("cases"))
@@ -29,7 +29,7 @@ fn check(case: &str, code: i32, stdout: &str, stderr: &str) {
     );
 }
 
-/// `hand.isf:12:1` without its numbers, so that the test programs can be edited.
+/// Strips line numbers, as in `hand.isf:12:1`, so that the test programs can be edited.
 fn without_lines(text: &str) -> String {
     let mut parts = text.split("hand.isf:");
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -43,7 +43,7 @@ fn without_lines(text: &str) -> String {
 const DEADLOCK: &str =
     "hearth: deadlock: every component is blocked, and nothing outside can wake one\n";
 
-/// Two components play, with these options, on what the calling thread may use.
+/// Lets two components play, with these options, on the calling thread's cores.
 fn play(options: &[(&str, &str)]) {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| build("ping_pong"));
@@ -53,7 +53,7 @@ fn play(options: &[(&str, &str)]) {
     assert_eq!(outcome_of(&output), expected, "{options:?}");
 }
 
-/// The ways of carrying that have to do with cores.
+/// Plays with each carrier setting that has to do with cores.
 fn play_all() {
     let spread = ("HEARTH_PLACE", "spread");
     play(&[]);
@@ -85,7 +85,7 @@ fn more_workers_than_cores_share_them() {
 #[test]
 fn one_core_is_enough() {
     let played = std::thread::spawn(|| {
-        // What this thread starts may use no other core either.
+        // Children of this thread may use no other core either.
         let last = *hearth_sys::affinity::allowed().last().unwrap();
         hearth_sys::affinity::pin_current(last).unwrap();
         play_all();
@@ -93,8 +93,8 @@ fn one_core_is_enough() {
     played.join().unwrap();
 }
 
-/// From now on nobody may say where the calling thread runs, nor whatever it starts. False if the
-/// system has no such filters for this machine.
+/// Forbids the calling thread and its children to set affinity. False if the system has no such
+/// filters for this machine.
 fn forbid_affinity() -> bool {
     #[repr(C)]
     struct Instruction(u16, u8, u8, u32);
@@ -124,8 +124,8 @@ fn forbid_affinity() -> bool {
         Instruction(RETURN, 0, 0, ALLOW),
     ];
     let filter = Filter(program.len() as u16, program.as_ptr());
-    // SAFETY: the first call takes numbers; the second reads a filter and its program, which are
-    // there for as long as it runs.
+    // SAFETY: the first call takes numbers; the second reads a filter and its program, which live
+    // through the call.
     unsafe {
         prctl(SET_NO_NEW_PRIVILEGES, 1usize, 0usize, 0usize, 0usize) == 0
             && prctl(SET_SECCOMP, 2usize, &raw const filter) == 0

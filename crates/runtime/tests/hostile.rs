@@ -1,5 +1,4 @@
-//! Programs that others reach, by what no well-behaved program would send: they refuse it and go
-//! on.
+//! Sends programs what no well-behaved peer would: they refuse it and continue.
 
 mod hand;
 
@@ -14,17 +13,17 @@ use std::time::Duration;
 
 use hand::{build, command, finish, outcome_of};
 
-/// The program, built once.
+/// Returns the program, built once.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| build("hostile"))
 }
 
-/// What carries components.
+/// The carriers.
 const CARRIERS: [(&str, &str); 2] = [("HEARTH_CARRIER", "threads"), ("HEARTH_WORKERS", "1")];
 
 struct Node {
-    /// Until it is waited for.
+    /// Absent once it was waited for.
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
     network: PathBuf,
@@ -32,7 +31,7 @@ struct Node {
 }
 
 impl Drop for Node {
-    /// Of a test that has failed.
+    /// Cleans up after a failed test.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -50,7 +49,7 @@ impl Node {
         let name = format!("hostile-{}-{number}", std::process::id());
         let network = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&network);
-        // One that is free now.
+        // A free port.
         let port = UdpSocket::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -77,14 +76,14 @@ impl Node {
 
     fn visit(&self) -> UnixStream {
         let stream = UnixStream::connect(self.network.join("nodes/1.socket")).unwrap();
-        // More than any answer takes; a program that has died closes it at once.
+        // Longer than any answer takes; a program that has died closes it at once.
         stream
             .set_read_timeout(Some(Duration::from_secs(30)))
             .unwrap();
         stream
     }
 
-    /// A link to its channel.
+    /// Opens a link to its channel.
     fn link(&self) -> UnixStream {
         let mut stream = self.visit();
         stream.write_all(&connect()).unwrap();
@@ -92,7 +91,7 @@ impl Node {
         stream
     }
 
-    /// How many threads it has.
+    /// Counts its threads.
     fn threads(&self) -> usize {
         let id = self.child.as_ref().unwrap().id();
         std::fs::read_dir(format!("/proc/{id}/task"))
@@ -100,7 +99,7 @@ impl Node {
             .count()
     }
 
-    /// It ends well, and has printed this since it was ready.
+    /// Checks that it ends well, having printed this since it was ready.
     fn ends(mut self, printed: &str) {
         let (code, _, told) = outcome_of(&finish(self.child.take().unwrap()));
         let mut found = String::new();
@@ -120,7 +119,7 @@ impl Dice {
         (self.0 >> 33) as usize % below
     }
 
-    /// The bytes with a few changes.
+    /// Returns the bytes with a few changes.
     fn damage(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         for _ in 0..=self.draw(3) {
@@ -148,7 +147,7 @@ fn text(text: &[u8]) -> Vec<u8> {
     framed(text)
 }
 
-/// `connect` of an out half-channel of boxes.
+/// A request to connect an out half-channel of boxes.
 fn connect() -> Vec<u8> {
     framed(&[&[0, 1][..], &text(b"a"), &text(b"boxes")].concat())
 }
@@ -167,14 +166,14 @@ fn nested(depth: usize) -> Vec<u8> {
     [[1, b'a'].repeat(depth - 1), number(7)].concat()
 }
 
-/// As deep as any value: an array of structs of boxes of such.
+/// The deepest possible value: an array of structs of boxes of the same.
 fn deepest() -> Vec<u8> {
     let code = b"ASax__";
     let level = [&[code.len() as u8][..], code, &[1]].concat();
     [level.repeat(333), number(7)].concat()
 }
 
-/// One message without its length.
+/// Reads one message without its length.
 fn message_of(stream: &mut UnixStream) -> Vec<u8> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).expect("the program lives");
@@ -189,10 +188,10 @@ fn give(stream: &mut UnixStream, of: &[u8]) {
     assert_eq!(message_of(stream), [5, 1], "it is taken");
 }
 
-/// The other side ends the conversation.
+/// Checks that the other side ends the conversation.
 fn assert_hung_up(mut stream: UnixStream) {
     let mut rest = Vec::new();
-    // It may be reset, as what was sent was not read.
+    // It may be reset, as the data sent was not read.
     let _ = stream.read_to_end(&mut rest);
 }
 
@@ -203,16 +202,16 @@ fn a_peer_may_send_anything() {
     for carrier in CARRIERS {
         let node = Node::start("publishing", carrier);
         let mut dice = Dice(1);
-        // Requests that make no sense, or nearly some.
+        // Requests that make no sense, or almost make some.
         for _ in 0..200 {
             let mut stream = node.visit();
             let request = dice.damage(&connect());
-            // It may hang up before it has read all.
+            // The peer may hang up before it has read all.
             let _ = stream.write_all(&request);
             let _ = stream.shutdown(Shutdown::Write);
             assert_hung_up(stream);
         }
-        // Values, and what else comes on a link.
+        // Values, and other messages on a link.
         let good = [&[6][..], b"Sixay_", &[1, 0, 0, 0], &number(5)].concat();
         for _ in 0..200 {
             let mut stream = node.link();
@@ -235,8 +234,8 @@ fn a_peer_may_send_anything() {
     }
 }
 
-/// Each is attended to by a thread; a program has only so many, and ends where it can start no
-/// more.
+/// A thread serves each visitor; a program has only so many, and would end if it could not start
+/// another.
 #[test]
 fn many_may_come_and_say_nothing() {
     let node = Node::start("publishing", CARRIERS[1]);
@@ -246,7 +245,7 @@ fn many_may_come_and_say_nothing() {
         assert!(node.threads() < few, "150 visitors have a thread each");
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    // A length alone is no reason to get memory, nor to wait for ever.
+    // A length alone is no reason to allocate memory, nor to wait forever.
     for mut stream in silent {
         let _ = stream.write_all(&[0, 0, 0, 0x0F]);
     }
@@ -254,7 +253,7 @@ fn many_may_come_and_say_nothing() {
     node.ends("done\n");
 }
 
-/// A value that the stream does not take at once is no other component's concern.
+/// A value that the stream does not take at once does not disturb other components.
 #[test]
 fn a_peer_may_read_nothing() {
     for carrier in CARRIERS {
@@ -272,7 +271,7 @@ fn a_peer_may_read_nothing() {
     }
 }
 
-/// What the stream did not take at once comes later, whole and in order.
+/// Bytes that the stream did not take at once come later, complete and in order.
 #[test]
 fn a_peer_may_read_late() {
     const LARGE: usize = 8 << 20;
@@ -293,7 +292,7 @@ fn a_peer_may_read_late() {
     }
 }
 
-/// A handler of descriptors runs in whatever thread waits for them.
+/// A descriptor's handler runs on whichever thread waits for them.
 #[test]
 fn values_may_be_as_deep_as_any() {
     for carrier in CARRIERS {
@@ -329,7 +328,7 @@ fn a_radio_hears_anything() {
         let air = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = ("127.0.0.1", node.port);
         let mut dice = Dice(2);
-        // The room of the box is small: packets may be lost, and so there are several of each.
+        // The box holds few packets: some may be lost, so several of each are sent.
         for round in 0..300 {
             let good = match round % 3 {
                 0 => packet(1, 2, 1, &nested(1000)),
@@ -339,9 +338,9 @@ fn a_radio_hears_anything() {
             let _ = air.send_to(&good, to);
             let _ = air.send_to(&dice.damage(&good), to);
         }
-        // From where no radio can be.
+        // From an address that no radio can have.
         let _ = air.send_to(&packet(2, 70_000, 76, &number(5)), to);
-        // Until it is answered: then it has come.
+        // Until it is answered: then it has arrived.
         air.set_read_timeout(Some(Duration::from_millis(50)))
             .unwrap();
         let last = packet(2, 3, 77, &number(42));

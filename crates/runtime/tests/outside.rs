@@ -1,5 +1,5 @@
-//! Timers and descriptors: served in time, by no thread of their own, and at no cost while nothing
-//! comes.
+//! Timers and descriptors: served in time, without a thread of their own, and at no cost while
+//! nothing comes.
 
 mod hand;
 
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use hand::{build, command, finish, outcome_of};
 
-/// The program with the cases, built once.
+/// Returns the program with the cases, built once.
 fn cases() -> &'static PathBuf {
     static CASES: OnceLock<PathBuf> = OnceLock::new();
     CASES.get_or_init(|| build("outside"))
 }
 
-/// What carries components: names and values of the environment.
+/// A carrier's environment: names and values.
 type Carrier = [(&'static str, &'static str)];
 
 const CARRIERS: [&Carrier; 4] = [
@@ -60,16 +60,16 @@ fn threads(child: &Child) -> Vec<String> {
     names
 }
 
-/// What its threads have used of processors, in clock ticks.
+/// Returns its threads' processor time, in clock ticks.
 fn used(child: &Child) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-    // Behind the name, which may have spaces in it; user and system time are fields 14 and 15.
+    // After the name, which may contain spaces; user and system time are fields 14 and 15.
     let (_, behind) = stat.rsplit_once(')').unwrap();
     let fields = behind.split_whitespace().skip(11).take(2);
     fields.map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// How often its threads have gone to sleep, together.
+/// Counts how often its threads have gone to sleep, together.
 fn sleeps(child: &Child) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let of_task = |task: fs::DirEntry| {
@@ -86,7 +86,7 @@ fn sleeps(child: &Child) -> u64 {
 fn nothing_ticks_while_nothing_comes() {
     for carrier in &CARRIERS[..3] {
         let (child, _stdout) = start(&mut case("idle", carrier), "idle\n");
-        // It may take some slices until the last thread has found out that there is nothing to do.
+        // It may take some slices until the last thread finds nothing to do.
         let is_quiet = (0..30).any(|_| {
             let before = (sleeps(&child), used(&child));
             std::thread::sleep(Duration::from_secs(1));
@@ -128,7 +128,7 @@ fn timers_tick_while_all_compute() {
     }
 }
 
-/// Between two components that run again and again a worker looks itself: no monitor comes by.
+/// Between two components that run again and again a worker looks itself: no monitor intervenes.
 #[test]
 fn timers_tick_while_all_are_busy() {
     for workers in ["1", "2"] {
@@ -147,7 +147,7 @@ fn many_timers_are_set_and_set_anew_and_unset() {
     }
 }
 
-/// A FIFO with nobody at its other end.
+/// Makes a FIFO without a peer at its other end.
 fn fifo(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
@@ -180,7 +180,7 @@ fn a_button_is_pressed_by_fifo_by_signal_and_by_times() {
         assert_eq!(rest_of(child, stdout), expected, "by FIFO with {carrier:?}");
 
         let (child, mut stdout) = start(&mut case("pressing", carrier), "ready\n");
-        // It prints when it is idle, so it waits for the button now.
+        // It prints when it is idle, so now it waits for the button.
         let mut lines = String::new();
         for _ in 0..3 {
             let id = child.id().to_string();
@@ -211,7 +211,7 @@ fn a_serial_line_comes_in_pieces() {
         let (child, mut stdout) = start(&mut command, "ready\n");
         let mut line = OpenOptions::new().write(true).open(path).unwrap();
         let mut found = String::new();
-        // Each is printed before the next is written: several at once, halves, and ends of lines.
+        // Each line is printed before the next is written: several at once, halves, and line ends.
         for (part, lines) in [("one\ntwo\r\n", 2), ("thr", 0), ("ee\nfo", 1), ("ur\r", 0)] {
             line.write_all(part.as_bytes()).unwrap();
             for _ in 0..lines {
@@ -229,7 +229,7 @@ fn a_serial_line_comes_in_pieces() {
     }
 }
 
-/// What cannot be waited for is read by a thread, to its end.
+/// A thread reads a source that cannot be polled, to its end.
 #[test]
 fn a_file_can_be_a_serial_line() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("serial-file");

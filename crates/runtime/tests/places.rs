@@ -1,5 +1,6 @@
-//! Where components run. `HEARTH_PLACE=steal`: what computes is shared with idle workers, and
-//! nothing else ever moves. And wherever they are, many that send to one cost as much each as few.
+//! The places of components. `HEARTH_PLACE=steal`: idle workers steal components that compute, and
+//! nothing else ever moves. And in any place, each of many senders to one costs as much as each of
+//! few.
 
 mod hand;
 
@@ -14,8 +15,8 @@ fn cases() -> &'static PathBuf {
     CASES.get_or_init(|| build("places"))
 }
 
-/// On how many threads the components of a case ran. No component is detached: that would be a
-/// thread more.
+/// Counts the threads on which the components of a case ran. No component is detached: that would
+/// add a thread.
 fn threads(case: &str, place: &str, workers: &str) -> u32 {
     let mut command = command(cases(), &[case]);
     command
@@ -56,7 +57,7 @@ fn those_that_only_talk_stay_together() {
     assert_eq!(threads("talking", "steal", "2"), 1);
 }
 
-/// How long so many that send to one take, at best.
+/// The best time of this many senders to one.
 fn takes(senders: &str, place: &str, slice: &str) -> Duration {
     let takes = || {
         let mut command = command(cases(), &["many to one", senders]);
@@ -80,7 +81,8 @@ fn takes(senders: &str, place: &str, slice: &str) -> Duration {
 fn many_to_one_take_as_long_as_they_are_many() {
     for (place, slice) in [("os", "10000"), ("spread", "10000")] {
         let (few, many) = (takes("2000", place, slice), takes("32000", place, slice));
-        // 16 times as long, and the start beside it; each looking at all would be 256 times.
+        // 16 times as long, plus the start; if each sender looked at all others, it would be 256
+        // times.
         assert!(
             many < few * 75,
             "{few:?} and {many:?} with {place}, {slice}"

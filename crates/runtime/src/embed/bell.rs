@@ -1,9 +1,9 @@
-//! What wakers ring, and what others leave for a component.
+//! The bell that wakers ring, and errands that other threads leave for a component.
 //!
-//! A waker *rings*: it sets the bell and calls off what the component waits for, a rendezvous too.
-//! The component then polls its future, and operations that are still wanted begin anew. A ring
-//! that comes while the component runs is seen before it waits: the bell is set before the wait is
-//! looked at, and looked at after the wait has begun. Between the two is the fence of
+//! A waker *rings*: it sets the bell and calls off the component's wait, a rendezvous too. The
+//! component then polls its future, and operations that are still wanted begin again. A ring while
+//! the component runs is seen before it waits: the waker sets the bell before it looks at the wait,
+//! and the component looks at the bell after its wait has begun. Between the two is the fence of
 //! `OfferState::open`, or, for light waits, the barrier of [`crate::exchange::carrier::Hold`].
 
 use std::collections::HashMap;
@@ -38,16 +38,16 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: counted; nobody who drops one holds a lock of the channels'.
+        // SAFETY: counted; no lock of the channels' is held where one is dropped.
         unsafe { c::hearth_channel_release(self.0.cast_mut()) };
     }
 }
 
-/// What is left for a component.
+/// An errand left for a component.
 pub(super) enum Errand {
-    /// The future of this operation is gone.
+    /// The future of this operation was dropped.
     Abandoned(u64, Box<dyn Leftover>),
-    /// Nobody owns this half-channel any more, where the component may be waiting still.
+    /// The owner of this half-channel has released it, and the component may still wait there.
     Kept(Kept),
 }
 
@@ -79,7 +79,7 @@ impl Bell {
         bell
     }
 
-    /// Its component ends: nobody rings it any more, and what was left last comes back.
+    /// Ends the bell with its component: it is not rung any more. Returns the last errands.
     pub(super) fn end(&self, id: u64) -> Vec<Errand> {
         with_bells(|bells| bells.remove(&id));
         self.is_over.store(true, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Bell {
         if self.is_over.load(Ordering::Relaxed) {
             return;
         }
-        // Release: what the waker did before is seen by the future when it is polled.
+        // Release: the future sees the waker's earlier writes when it is polled.
         if self.is_set.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -109,10 +109,9 @@ impl Bell {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// The component is about to look at everything that it may have been rung for.
+    /// Clears the bell: the component is about to check everything that it may have been rung for.
     pub(super) fn unset(&self) {
-        // A ring that this load misses is seen after the next wait has begun, like one that comes
-        // later.
+        // A ring that this load misses is seen after the next wait has begun, like a later one.
         if self.is_set.load(Ordering::Relaxed) {
             // Acquire pairs with the ring's Release.
             self.is_set.swap(false, Ordering::Acquire);
@@ -137,7 +136,7 @@ impl Drop for Bell {
     }
 }
 
-/// Calls off what a component waits for, unless it has come to something.
+/// Calls off a component's wait, unless it is already complete.
 ///
 /// # Safety
 /// The component is alive, and the caller counted as running.
@@ -154,8 +153,8 @@ pub(super) unsafe fn rouse(component: *mut Component) {
     }
 }
 
-/// Calls off the wait that the running component has just begun. False if it came to something
-/// already: then the component is woken for it.
+/// Calls off the wait that the running component has just begun. False if it is already complete:
+/// then the component is woken for it.
 ///
 /// # Safety
 /// The component runs the calling code.
@@ -168,7 +167,7 @@ pub(super) unsafe fn call_off_own(component: *mut Component) -> bool {
             return false;
         }
         channel::settle(seat);
-        // It goes on, and may be detached again.
+        // It continues, and may be detached again.
         let _ = carrier::Operation::begin(component).end(Step::Done);
     }
     true
@@ -180,24 +179,24 @@ fn with_bells<R>(action: impl FnOnce(&mut HashMap<u64, Weak<Bell>>) -> R) -> R {
     action(lock(&BELLS).get_or_insert_default())
 }
 
-/// The bell of a life that has not ended.
+/// Returns the bell of a life that has not ended.
 fn bell_of(id: u64) -> Option<Arc<Bell>> {
     with_bells(|bells| bells.get(&id).and_then(Weak::upgrade))
 }
 
-/// Has the life not ended?
+/// Tells whether the life has not ended.
 pub(super) fn is_there(id: u64) -> bool {
     with_bells(|bells| bells.contains_key(&id))
 }
 
-/// Has a component look around, if it is there still.
+/// Rings a component, if it has not ended.
 pub(super) fn ring(id: u64) {
     if let Some(bell) = bell_of(id) {
         bell.ring();
     }
 }
 
-/// The future of an operation of the life with this number is dropped.
+/// Abandons an operation of the life with this number: its future is dropped.
 pub(super) fn abandon(id: u64, number: u64, leftover: Box<dyn Leftover>) {
     let own = life::with_current(|life| match life {
         Some(life) if life.id == id => {
@@ -207,7 +206,7 @@ pub(super) fn abandon(id: u64, number: u64, leftover: Box<dyn Leftover>) {
         _ => Some(leftover),
     });
     let Some(leftover) = own else { return };
-    // If the life has ended, the operation has left nothing, and this is dropped here.
+    // If the life has ended, the operation has left nothing, and the leftover is dropped here.
     if let Some(bell) = bell_of(id)
         && bell
             .errands
@@ -218,13 +217,13 @@ pub(super) fn abandon(id: u64, number: u64, leftover: Box<dyn Leftover>) {
     }
 }
 
-/// The owner of a half-channel is about to give its reference back: each of those who may be
-/// waiting there gets one, until it is known to wait no more.
+/// Gives each life that may be waiting at a half-channel a reference to it, until it is known to
+/// wait no more: the owner is about to release its own.
 ///
 /// Light waits keep no reference, since counting would cost more than the rest of a rendezvous
-/// does. In compiled programs whoever waits has one in its struct. Here it borrows the
-/// half-channel, and the borrow ends with the future: though that was forgotten, or dropped by
-/// another thread, and the component waits on.
+/// does. In compiled programs a waiting component has one in its struct. Here it borrows the
+/// half-channel, and the borrow ends with the future: but that may have been forgotten, or dropped
+/// by another thread, while the component waits on.
 ///
 /// # Safety
 /// The half-channel is alive, and `users` are all lives that may be waiting there.
@@ -243,7 +242,7 @@ pub(super) unsafe fn keep_for(users: &[u64], channel: *mut Channel) {
         if !is_done && let Some(bell) = bell_of(id) {
             // SAFETY: as the caller promises.
             let errand = Errand::Kept(unsafe { Kept::new(channel) });
-            // One that has ended waits for nothing.
+            // A life that has ended waits for nothing.
             drop(bell.errands.leave(errand));
         }
     }

@@ -1,4 +1,4 @@
-//! How values of Rust types travel: as bits, as objects that Insense knows too, or moved whole.
+//! Passes values of Rust types: as bits, as objects that Insense knows too, or moved whole.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -17,19 +17,19 @@ use crate::exchange::values::{heap, object};
 use crate::ground::sync::lock_std as lock;
 use crate::portable::type_of_code;
 
-/// How values of a type travel.
+/// The way in which values of a type travel.
 pub(super) struct Codec<T> {
     pub(super) manner: Manner,
     pub(super) of: fn() -> &'static Type,
-    /// A value in the heap of a component. Of what is moved, nothing.
+    /// Makes a value in the heap of a component. A moved value has nothing there.
     pub(super) encode: unsafe fn(*mut Component, &T) -> Value,
-    /// The value; what it is made of is left as it is.
+    /// Reads the value; its parts are left as they are.
     pub(super) decode: unsafe fn(Value) -> Option<T>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Its bits fit.
+    /// Its bits fit a slot.
     Scalar,
     /// Copied from heap to heap.
     Object,
@@ -37,7 +37,7 @@ pub(super) enum Manner {
     Moved,
 }
 
-/// The codec of a type that is not to meet Insense, or is a scalar.
+/// The codec of a type that never meets Insense, or is a scalar.
 pub(super) fn default_of<T: Send + 'static>() -> (bool, &'static Codec<T>) {
     let wanted = TypeId::of::<T>();
     macro_rules! scalar {
@@ -81,8 +81,8 @@ fn moved<T: Send + 'static>() -> &'static Codec<T> {
     }
 }
 
-/// The descriptor of a type that only this program has. Its code begins with a letter that no code
-/// of Insense's does, and ends in what tells types of the same name apart.
+/// The descriptor of a type of this program's only. Its code begins with a letter that no Insense
+/// code begins with, and ends in a part that distinguishes types of the same name.
 fn foreign_type<T: 'static>() -> &'static Type {
     static FOREIGN: Foreign = Foreign { pass: slot::pass };
     static KNOWN: Mutex<Option<HashMap<TypeId, &'static Type>>> = Mutex::new(None);
@@ -114,15 +114,15 @@ fn type_of<T: Portable>() -> &'static Type {
     }
 }
 
-/// The heap of the component that sends.
+/// The sending component's heap.
 #[derive(Clone, Copy)]
 pub struct Heap(*mut Component);
 
-/// Types that Insense has too: `i32` is `integer`, `u32` is `unsigned`, `f32` is `real`, `u8` is
+/// A type that Insense has too: `i32` is `integer`, `u32` is `unsigned`, `f32` is `real`, `u8` is
 /// `byte`; `bool` and `String` have the same name, vectors are arrays and [`Record`]s structs.
 ///
 /// # Safety
-/// The functions are the compiler's contract: what `encode` makes is of the type that `code` tells.
+/// The functions keep the compiler's contract: `encode` makes a value of the type of `code`.
 pub unsafe trait Portable: Sized + Send + 'static {
     #[doc(hidden)]
     const IS_SCALAR: bool;
@@ -166,7 +166,7 @@ scalars! {
     u8, '8', byte;
 }
 
-// SAFETY: text with its bytes. What is no UTF-8 in an Insense string is replaced.
+// SAFETY: text with its bytes. Invalid UTF-8 in an Insense string is replaced.
 unsafe impl Portable for String {
     const IS_SCALAR: bool = false;
     fn code(into: &mut String) {
@@ -229,7 +229,7 @@ unsafe impl<T: Portable> Portable for Vec<T> {
     fn encode(&self, heap: Heap) -> Value {
         let step = size_of_slot::<T>();
         let block = heap::alloc(heap.0, HEADER_BYTES + self.len() * step);
-        // SAFETY: a fresh block with room for the header and so many slots.
+        // SAFETY: a fresh block with room for the header and these slots.
         unsafe {
             block.cast::<Array>().write(Array {
                 object: Object { refs: 1, spare: 0 },
@@ -335,7 +335,7 @@ unsafe impl<R: Record> Portable for R {
     }
     fn encode(&self, heap: Heap) -> Value {
         let of = type_of::<R>();
-        // Code of the program's, which may panic.
+        // User code, which may panic.
         let fields = self.to_fields();
         let block = heap::alloc_zeroed(heap.0, of.object_size);
         // SAFETY: a fresh block of the struct's size.
@@ -352,7 +352,7 @@ unsafe impl<R: Record> Portable for R {
     }
 }
 
-/// Releases an object that was received.
+/// Releases a received object.
 ///
 /// # Safety
 /// The value is of this type, counted, and in the heap of the component that runs this.

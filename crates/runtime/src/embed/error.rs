@@ -12,10 +12,10 @@ const NOT_IN_COMPONENT: &str =
 /// Reports a send that failed, and gives the value back if it is still here.
 #[derive(Clone, Copy, Error, PartialEq, Eq)]
 pub enum SendError<T> {
-    /// The half-channel lost all its peers.
+    /// The half-channel has no peer any more.
     #[error("no peer is connected any more")]
     Disconnected(T),
-    /// No component awaited the send.
+    /// The calling code awaited the send outside any component.
     #[error("{NOT_IN_COMPONENT}")]
     NotInComponent(T),
     /// The receiver, an Insense component, took the value and did not acknowledge it.
@@ -24,7 +24,7 @@ pub enum SendError<T> {
 }
 
 impl<T> SendError<T> {
-    /// The value, unless the receiver took it.
+    /// Returns the value, unless the receiver took it.
     pub fn into_value(self) -> Option<T> {
         match self {
             SendError::Disconnected(value) | SendError::NotInComponent(value) => Some(value),
@@ -33,7 +33,7 @@ impl<T> SendError<T> {
     }
 }
 
-/// Leaves the value out, which need not be printable.
+/// Leaves the value out, since it need not be printable.
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -47,30 +47,30 @@ impl<T> fmt::Debug for SendError<T> {
 /// Reports a receive or a select that failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ReceiveError {
-    /// The half-channel, or each one of a select, lost all its peers.
+    /// The half-channel, or each one of a select, has no peer any more.
     #[error("no peer is connected any more")]
     Disconnected,
-    /// No component awaited the receive.
+    /// The calling code awaited the receive outside any component.
     #[error("{NOT_IN_COMPONENT}")]
     NotInComponent,
 }
 
-/// Reports that nothing was received at once.
+/// Reports that nothing could be received at once.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum TryReceiveError {
     /// No peer waits to send.
     #[error("no peer waits to send")]
     Empty,
-    /// The half-channel lost all its peers.
+    /// The half-channel has no peer any more.
     #[error("no peer is connected any more")]
     Disconnected,
-    /// No component ran the call.
+    /// The calling code ran outside any component.
     #[error("{NOT_IN_COMPONENT}")]
     NotInComponent,
 }
 
-/// Reports that one of two half-channels already moves its values within this program, and that
-/// the other is connected to Insense components, which cannot take them so.
+/// Reports that one of two half-channels already moves its values within this program, while the
+/// other is connected to Insense components, which cannot take moved values.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
     "the half-channel is in use within this program; connect it to Insense components before its \
@@ -97,7 +97,7 @@ pub enum ConnectError {
     InUse(#[from] InUse),
 }
 
-/// Reports how a component ended that did not finish.
+/// Reports how an unfinished component ended.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum JoinError {
     /// The component was stopped.
@@ -135,7 +135,7 @@ pub struct NoSuchPort {
     pub component: String,
     /// The name that was asked for.
     pub wanted: String,
-    /// The names of its ports.
+    /// The names of the component's ports.
     pub ports: Vec<String>,
 }
 
@@ -228,10 +228,10 @@ fn list(cores: &[usize]) -> String {
     numbers.join(", ")
 }
 
-/// Reports a variable of the environment with an unusable value.
+/// Reports an environment variable with an unusable value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct EnvironmentError {
-    /// The variable, its value, and what it takes.
+    /// The variable, its value, and the values it takes.
     pub message: String,
 }

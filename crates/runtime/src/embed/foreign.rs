@@ -1,4 +1,4 @@
-//! Components and programs that were compiled from Insense.
+//! Components and programs compiled from Insense.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::outside::idle::Visit;
 use crate::seats::registry;
 use crate::seats::seat::seat_of;
 
-/// A half-channel of a compiled component, whose type is known when the program runs.
+/// A half-channel of a compiled component, whose type is known at run time.
 #[derive(Debug)]
 pub struct Port {
     channel: *mut Channel,
@@ -29,11 +29,11 @@ unsafe impl Send for Port {}
 unsafe impl Sync for Port {}
 
 impl Port {
-    /// A port of nobody, for tests without compiled components.
+    /// A port without an owner, for tests without compiled components.
     #[cfg(test)]
     pub(super) fn unowned<T: super::Portable>(is_out: bool) -> Port {
         let of = super::codec::portable::<T>().of;
-        // SAFETY: nobody runs this, and descriptors are static.
+        // SAFETY: no component runs this, and descriptors are static.
         let channel = unsafe { c::hearth_channel_new(ptr::null_mut(), of(), u32::from(is_out)) };
         Port { channel }
     }
@@ -53,12 +53,12 @@ impl Port {
         unsafe { (*self.channel).payload() }
     }
 
-    /// The runtime of its component, which is there as long as its half-channel.
+    /// The runtime of its component, which lives as long as its half-channel.
     pub(super) fn runtime(&self) -> &Inner {
         // SAFETY: counted.
         match unsafe { (*self.channel).owner() } {
             Some(owner) => runtime_of(owner.component()),
-            // The program put a half-channel that is no port in its place.
+            // The program replaced the port by a half-channel that is not a port.
             None => current(),
         }
     }
@@ -67,13 +67,13 @@ impl Port {
         Visit::begin_in(self.runtime())
     }
 
-    /// Tells whether it sends.
+    /// Tells whether it is an out.
     pub fn is_out(&self) -> bool {
         // SAFETY: counted.
         unsafe { (*self.channel).direction == Direction::Out }
     }
 
-    /// The code of its values' type.
+    /// Returns the code of its values' type.
     pub fn code(&self) -> String {
         // SAFETY: descriptors are static.
         unsafe { literal((*self.payload()).code) }.into_owned()
@@ -113,7 +113,7 @@ impl Drop for Port {
     }
 }
 
-/// A component that was compiled from Insense.
+/// A component compiled from Insense.
 #[derive(Debug)]
 pub struct Foreign {
     handle: Handle,
@@ -122,7 +122,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Its port of this name.
+    /// Returns the port of this name.
     pub fn port(&self, name: &str) -> Result<Port, NoSuchPort> {
         let component = self.handle.component();
         // SAFETY: counted; descriptors are static.
@@ -150,7 +150,7 @@ impl Foreign {
     }
 }
 
-/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are
+/// Finds the running component of this name, as reports call it: `Ping`, or `Ping#2` if there are
 /// several.
 pub fn find(runtime: &Runtime, name: &str) -> Result<Foreign, NoSuchComponent> {
     let _inside = enter(runtime.inner());
@@ -178,7 +178,7 @@ pub fn find(runtime: &Runtime, name: &str) -> Result<Foreign, NoSuchComponent> {
     })
 }
 
-/// A kind of component that was compiled from Insense.
+/// A component type compiled from Insense.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignType(*const ComponentType);
 
@@ -188,7 +188,7 @@ unsafe impl Send for ForeignType {}
 unsafe impl Sync for ForeignType {}
 
 impl ForeignType {
-    /// Returns the type that compiled code describes there.
+    /// Wraps the component type that compiled code describes there.
     ///
     /// # Safety
     /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
@@ -197,10 +197,10 @@ impl ForeignType {
         ForeignType(of)
     }
 
-    /// A component of this type, made but not started, so that it can be connected first.
+    /// Makes a component of this type without starting it, so that it can be connected first.
     pub fn make(self, runtime: &Runtime) -> Foreign {
         let _visit = Visit::begin_in(runtime.inner());
-        // SAFETY: a valid type, as whoever made `self` promised.
+        // SAFETY: a valid type, as the maker of `self` promised.
         unsafe {
             let component = c::hearth_component_new(ptr::null_mut(), self.0, -1);
             Foreign {
@@ -212,13 +212,13 @@ impl ForeignType {
 }
 
 impl Foreign {
-    /// Lets a component run that [`ForeignType::make`] made. `at_end` learns how it ended: if by an
-    /// exception that nothing caught, with its message.
+    /// Starts a component that [`ForeignType::make`] made. `at_end` receives how it ended: with its
+    /// message if by an uncaught exception.
     ///
     /// # Panics
     /// If it runs already, or has run.
     pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), UncaughtException>) + Send>) {
-        // Relaxed: nothing but the answer matters.
+        // Relaxed: only the answer matters.
         let is_new = self.is_new.swap(false, Ordering::Relaxed);
         assert!(is_new, "a component is started once");
         let component = self.handle.component();
@@ -231,7 +231,7 @@ impl Foreign {
     }
 }
 
-/// A program that was compiled from Insense.
+/// A program compiled from Insense.
 #[derive(Clone, Copy, Debug)]
 pub struct Program(*const abi::Program);
 
@@ -241,7 +241,7 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// Returns the program that compiled code describes there; None if that has another version.
+    /// Wraps the program that compiled code describes there; None if its version differs.
     ///
     /// # Safety
     /// `program` is a program that Hearth's compiler made, and stays.
@@ -250,10 +250,10 @@ impl Program {
         (unsafe { (*program).abi } == ABI).then_some(Program(program))
     }
 
-    /// Its main sequence, made but not started.
+    /// Makes its main sequence without starting it.
     ///
     /// # Panics
-    /// The second time: a program's globals are there once.
+    /// On the second call: a program's globals exist once.
     pub fn main(self, runtime: &Runtime) -> Foreign {
         static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
         let is_first = {
@@ -263,7 +263,7 @@ impl Program {
             is_first
         };
         assert!(is_first, "a program is started once");
-        // SAFETY: a valid program, as whoever made `self` promised, has a main sequence.
+        // SAFETY: a valid program, as the maker of `self` promised, has a main sequence.
         unsafe { ForeignType((*self.0).main).make(runtime) }
     }
 }

@@ -1,16 +1,16 @@
-//! Typed half-channels, which come into being where they are first used.
+//! Typed half-channels, which the first component that uses them makes.
 //!
 //! | field | written by | read by | when |
 //! |---|---|---|---|
 //! | `channel` | holders of `WIRING`, once | all | any time |
 //! | `codec` | holders of `WIRING`, once | all | any time |
-//! | `peers`, `ports` | holders of `WIRING` | those | |
+//! | `peers`, `ports` | holders of `WIRING` | the same | |
 //! | `is_lost` | holders of `WIRING` | the user | any time |
-//! | `user`, `users` | the components that use it | those, and holders of `WIRING` | any time; `users` locked |
-//! | `returned` | those who give back what came for a receive that was dropped | the user | |
+//! | `user`, `users` | the components that use it | the same, and holders of `WIRING` | any time; `users` locked |
+//! | `returned` | threads that give back the value of a dropped receive | the user | |
 //!
-//! Half-channels that are connected travel alike: `codec` is the same, or none has one yet. It is
-//! chosen when the first of them is used, or connected to a port of a compiled component.
+//! Connected half-channels have the same `codec`, or none has one yet. It is chosen when the first
+//! of them is used, or connected to a port of a compiled component.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -33,7 +33,7 @@ use crate::outside::idle::Visit;
 /// Held while connections change.
 static WIRING: Mutex<()> = Mutex::new(());
 
-/// A half-channel that more lives than this have used looks which of them are there still.
+/// Number of lives in `users` above which those that have ended are removed.
 const USERS_KEPT: usize = 8;
 
 /// A typed half-channel.
@@ -44,14 +44,14 @@ pub struct Half<T: Send + 'static> {
 pub(super) struct Shared<T: Send + 'static> {
     is_out: bool,
     channel: AtomicPtr<Channel>,
-    /// The runtime of its half-channel, once that is made: it outlives the channel.
+    /// The runtime of its half-channel, once made: it outlives the channel.
     runtime: OnceLock<Arc<Inner>>,
     codec: AtomicPtr<Codec<T>>,
-    /// It was connected, and is no more.
+    /// True once it has lost its last connection.
     is_lost: AtomicBool,
-    /// The number of the life that used it last.
+    /// The number of the last life that used it.
     user: AtomicU64,
-    /// All lives that used it and may be there still.
+    /// All lives that used it and may not have ended.
     users: Mutex<Vec<u64>>,
     wires: Mutex<Wires<T>>,
     has_returned: AtomicBool,
@@ -64,7 +64,7 @@ struct Wires<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Half<T> {
-    /// One that nothing is connected to.
+    /// Makes an unconnected half-channel.
     pub fn new(is_out: bool) -> Half<T> {
         let (is_scalar, codec) = codec::default_of::<T>();
         let codec = if is_scalar {
@@ -91,7 +91,7 @@ impl<T: Send + 'static> Half<T> {
         }
     }
 
-    /// Takes away all peers.
+    /// Removes all peers.
     pub fn disconnect(&self) {
         let (_visit, wiring) = self.shared.visit_wired();
         let rings = {
@@ -131,7 +131,7 @@ impl<T: Send + 'static> Half<T> {
         self.shared.decide(ours)?;
         self.shared.is_lost.store(false, Ordering::SeqCst);
         {
-            // Connected again, it may have been parted by a compiled program meanwhile.
+            // A port connected again: a compiled program may have disconnected it meanwhile.
             let ports = &mut lock(&self.shared.wires).ports;
             if !ports.iter().any(|known| known.channel() == port.channel()) {
                 ports.push(port.clone());
@@ -143,8 +143,8 @@ impl<T: Send + 'static> Half<T> {
         Ok(())
     }
 
-    /// The half-channel, for the life that is about to use it. If it is lost from now on, the life
-    /// will be rung.
+    /// Returns the half-channel for the life that is about to use it, which is rung if the
+    /// half-channel is lost from now on.
     pub(super) fn channel(&self, life: &Life) -> *mut Channel {
         let shared = &self.shared;
         if shared.user.load(Ordering::Relaxed) != life.id {
@@ -165,7 +165,7 @@ impl<T: Send + 'static> Half<T> {
         self.shared.make(life.component)
     }
 
-    /// How its values travel; it has a half-channel.
+    /// Returns the codec of its values; it has a half-channel.
     pub(super) fn codec(&self) -> &'static Codec<T> {
         let codec = self.shared.codec.load(Ordering::Acquire);
         debug_assert!(!codec.is_null(), "decided when the half-channel was made");
@@ -181,7 +181,7 @@ impl<T: Send + 'static> Half<T> {
         self.shared.is_out
     }
 
-    /// A value that came for a receive that was dropped.
+    /// Takes a value that came for a dropped receive.
     pub(super) fn take_returned(&self) -> Option<T> {
         if !self.shared.has_returned.load(Ordering::Acquire) {
             return None;
@@ -195,13 +195,13 @@ impl<T: Send + 'static> Half<T> {
     }
 }
 
-/// A half-channel of its own, connected with the peers that this one has now.
+/// Makes another half-channel, connected with this one's current peers.
 impl<T: Send + 'static> Clone for Half<T> {
     fn clone(&self) -> Half<T> {
         let copy = Half::new(self.is_out());
         let (_visit, _wiring) = self.shared.visit_wired();
         let (from, to) = (&self.shared, &copy.shared);
-        // What is connected travels alike.
+        // Connected half-channels share their codec.
         to.codec
             .store(from.codec.load(Ordering::Acquire), Ordering::Release);
         to.is_lost
@@ -227,7 +227,7 @@ impl<T: Send + 'static> Drop for Half<T> {
             let _wiring = wiring;
             let rings = self.shared.cut_off();
             if let Some(channel) = self.shared.made() {
-                // SAFETY: alive, by our reference. Nobody else uses it from here on.
+                // SAFETY: alive, by our reference. Nothing else uses it from here on.
                 unsafe {
                     c::hearth_disconnect(ptr::null_mut(), channel, ptr::null());
                     let users = std::mem::take(&mut *lock(&self.shared.users));
@@ -251,18 +251,18 @@ impl<T: Send + 'static> Drop for Shared<T> {
 }
 
 impl<T: Send + 'static> Shared<T> {
-    /// A visit to its runtime, if it has come to one.
+    /// Begins a visit to its runtime, if it has one.
     fn visit(&self) -> Option<Visit> {
         self.runtime.get().map(|runtime| Visit::begin_in(runtime))
     }
 
-    /// The same, and the lock. The visit is begun before and ends after, since code of the
-    /// program's may be called where it ends.
+    /// Begins a visit and takes the lock. The visit is begun before and ends after, since its end
+    /// may call user code.
     fn visit_wired(&self) -> (Option<Visit>, MutexGuard<'static, ()>) {
         loop {
             let visit = self.visit();
             let wiring = lock(&WIRING);
-            // Has it not come to a runtime in between?
+            // Has it got a runtime in between?
             if visit.is_some() || self.runtime.get().is_none() {
                 return (visit, wiring);
             }
@@ -286,7 +286,7 @@ impl<T: Send + 'static> Shared<T> {
         self.user.store(life, Ordering::Relaxed);
     }
 
-    /// Gives a value back to later receives. Those that wait already look again.
+    /// Gives a value back for later receives. Waiting ones look again.
     fn give_back(&self, value: T) {
         {
             let mut returned = lock(&self.returned);
@@ -318,7 +318,7 @@ impl<T: Send + 'static> Shared<T> {
         }
         if self.codec().is_none() {
             let (_, codec) = codec::default_of::<T>();
-            // None is decided among those connected, so none disagrees.
+            // No codec is chosen among the connected, so none disagrees.
             let _ = self.decide(codec);
         }
         let of = self.codec().map(|codec| (codec.of)());
@@ -328,7 +328,7 @@ impl<T: Send + 'static> Shared<T> {
         // The component runs the calling code, so its runtime is the current one.
         let _ = self.runtime.set(runtime::handle());
         self.channel.store(channel, Ordering::Release);
-        // Those of other runtimes, which nobody could know of before, stay apart.
+        // Peers of other runtimes, unknown until now, stay unconnected.
         for peer in self.peers() {
             if let Some(theirs) = peer.made()
                 && peer.runtime.get().map(Arc::as_ptr) == self.runtime.get().map(Arc::as_ptr)
@@ -344,7 +344,7 @@ impl<T: Send + 'static> Shared<T> {
         channel
     }
 
-    /// Chooses how values travel, here and wherever this is connected to.
+    /// Chooses the codec of this half-channel and of all connected to it.
     fn decide(&self, codec: &'static Codec<T>) -> Result<(), InUse> {
         if let Some(known) = self.codec() {
             return match known.manner == codec.manner {
@@ -364,7 +364,7 @@ impl<T: Send + 'static> Shared<T> {
         Ok(())
     }
 
-    /// Forgets all peers, and has those know that are left alone: the lives to ring.
+    /// Forgets all peers, and marks those left without any as lost. Returns the lives to ring.
     fn cut_off(&self) -> Vec<u64> {
         let (peers, ports) = {
             let mut wires = lock(&self.wires);
@@ -380,8 +380,8 @@ impl<T: Send + 'static> Shared<T> {
             wires.peers.retain(|known| !ptr::eq(known.as_ptr(), self));
             if wires.peers.is_empty() && wires.ports.is_empty() {
                 peer.is_lost.store(true, Ordering::SeqCst);
-                // A user that is not in the list yet sees that it is lost: it looks after it has
-                // entered itself, under the same lock.
+                // A user not in the list yet sees that it is lost: it looks after it has entered
+                // itself, under the same lock.
                 rings.extend_from_slice(&lock(&peer.users));
             }
         }
@@ -405,7 +405,7 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), I
     let (_visit, _wiring) = loop {
         let visit = a.visit().or_else(|| b.visit());
         let wiring = lock(&WIRING);
-        // Neither has come to a runtime in between?
+        // Has either got a runtime in between?
         if visit.is_some() || a.runtime.get().or(b.runtime.get()).is_none() {
             break (visit, wiring);
         }
@@ -435,8 +435,7 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), I
     Ok(())
 }
 
-/// Takes what a receive brought. Code of the program's may be called, which finds the results
-/// taken.
+/// Takes a receive's value. It may call user code, which finds the results taken.
 ///
 /// # Safety
 /// The life runs the calling code; its last operation received from this half-channel.
@@ -455,14 +454,14 @@ pub(super) unsafe fn collect<T: Send + 'static>(life: &Life, codec: &'static Cod
     value.unwrap_or_else(|| unreachable!("a receive that is done brought a value"))
 }
 
-/// An object that a component has received, in its heap.
+/// A received object in its component's heap.
 struct Object {
     component: *mut Component,
     of: &'static Type,
     value: Value,
 }
 
-// SAFETY: only the component that it belongs to makes use of it, wherever that runs.
+// SAFETY: only its component uses it, wherever that runs.
 unsafe impl Send for Object {}
 
 impl Object {
@@ -477,7 +476,7 @@ impl Object {
         }
     }
 
-    /// The value that it stands for. A record is made by code of the program's.
+    /// Decodes its value. A record's code is user code.
     ///
     /// # Safety
     /// The codec is of its type; the component runs the calling code, and begins nothing meanwhile.
@@ -494,7 +493,7 @@ impl Drop for Object {
     }
 }
 
-/// What came for a receive whose future is gone.
+/// The value that came for a receive whose future is gone.
 pub(super) struct Left<T: Send + 'static> {
     shared: Arc<Shared<T>>,
     codec: &'static Codec<T>,
@@ -503,7 +502,7 @@ pub(super) struct Left<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Left<T> {
-    /// Of a half-channel that was received from.
+    /// Makes the leftover of a receive from this half-channel.
     pub(super) fn of(half: &Half<T>) -> Left<T> {
         Left {
             shared: Arc::clone(&half.shared),
@@ -523,7 +522,7 @@ impl<T: Send + 'static> Leftover for Left<T> {
         unsafe {
             match self.codec.manner {
                 Manner::Object => self.object = Some(Object::received(life, (self.codec.of)())),
-                // No code of the program's is called for these.
+                // No user code is called for these.
                 Manner::Moved | Manner::Scalar => self.value = Some(collect(life, self.codec)),
             }
         }

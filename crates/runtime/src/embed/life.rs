@@ -1,20 +1,20 @@
 //! A component whose state machine is a future.
 //!
 //! Its struct ends in a pointer to its [`Life`], which only the code that runs the component
-//! touches, but for `arrivals`, into which whoever completes a rendezvous puts the value.
+//! touches, except `arrivals`, into which the thread that completes a rendezvous puts the value.
 //!
-//! A waker *rings* the component's [`Bell`], which calls off what it waits for.
+//! A waker *rings* the component's [`Bell`], which calls off the component's wait.
 //!
-//! A component has one operation at a time. One that is begun meanwhile waits for its turn.
+//! A component has one operation at a time. Another one begun meanwhile waits for its turn.
 //!
-//! # Code of the program's
+//! # User code
 //!
-//! Wakers and destructors are code of the program's, which may do anything here: begin an
-//! operation, drop a future or a half-channel, panic. So they are called where nothing is half
-//! changed: not while an operation's results are being taken, but before the future is polled and
-//! after, as *chores* ([`Life::do_chores`]). What has to be taken out of the component at once,
-//! since the next operation needs the place, is taken as a [`Leftover`] and dropped as a chore. A
-//! chore that panics ends the component, and the other chores are done all the same.
+//! Wakers and destructors are user code, which may do anything here: begin an operation, drop a
+//! future or a half-channel, panic. So they are called where no change is half done: not while an
+//! operation's results are being taken, but before and after the future is polled, as *chores*
+//! ([`Life::do_chores`]). Results that must leave the component at once, since the next operation
+//! needs the place, are taken as a [`Leftover`] and dropped as a chore. A chore that panics ends
+//! the component, and the other chores are done all the same.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ use crate::ground::calls::{call, call_for_nobody};
 use crate::ground::sync::lock_std as lock;
 use crate::outside::idle::Visit;
 
-/// How a component ended: its future came to its end, or not.
+/// A component's ending: its future finished, or not.
 pub type End = Result<(), JoinError>;
 
 fn panicked(message: String) -> End {
@@ -51,25 +51,24 @@ fn panicked(message: String) -> End {
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 type AtEnd = Box<dyn FnOnce(End) + Send>;
 
-/// References to a bell that are no waker's business: the life's and its own waker's.
+/// References to a bell that no other waker holds: the life's and its own waker's.
 const OWN_REFERENCES: usize = 2;
 
-/// What an operation leaves whose future is gone. Dropped, it drops what it has.
+/// The remains of an operation whose future is gone. Dropped, it drops its contents.
 pub(super) trait Leftover: Send {
-    /// Takes what is there out of the life, when the operation has ended. Calls no code of the
-    /// program's.
+    /// Takes the remains out of the life, when the operation has ended. Calls no user code.
     fn take(&mut self, life: &Life, how: How);
-    /// Gives it back to whom it belongs. May call code of the program's.
+    /// Gives them back to their owner. May call user code.
     fn give_back(self: Box<Self>, life: &Life);
 }
 
-/// How an operation ended.
+/// An operation's ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Done,
-    /// It came to nothing, and may begin anew.
+    /// It had no effect, and may begin again.
     CalledOff,
-    /// The receiver let go of the sender without acknowledging.
+    /// The receiver released the sender without acknowledging.
     Refused,
 }
 
@@ -87,47 +86,48 @@ pub(super) struct Life {
     waker: Waker,
     body: UnsafeCell<Option<Body>>,
     at_end: Cell<Option<AtEnd>>,
-    /// Set once the future is over and only an operation that it left is not.
+    /// Set while the future has ended and an operation that it left has not.
     over: Cell<Option<End>>,
-    /// While it waits for something that is no operation.
+    /// Set during a wait that is not an operation.
     ticket: Cell<Option<Ticket>>,
     is_waiting: Cell<bool>,
-    /// It ends as soon as its code returns.
+    /// Set if the component ends as soon as its code returns.
     is_stopping: Cell<bool>,
-    /// What the first chore said that panicked.
+    /// Message of the first chore that panicked.
     panic: Cell<Option<String>>,
     operation: Operation,
     departures: UnsafeCell<Slot>,
     arrivals: UnsafeCell<Slot>,
-    /// What is lent to a send, to be released after it.
+    /// The object lent to a send, to be released after it.
     lent: Cell<Option<(&'static Type, Value)>>,
 }
 
 /// The one operation of a component.
 struct Operation {
     last: Cell<u64>,
-    /// The one that the runtime knows of; 0 if there is none.
+    /// The blocked operation, known to the runtime; 0 if there is none.
     blocked: Cell<u64>,
-    /// The one whose results nobody has taken yet; 0 if there is none; [`CLOSED`].
+    /// The ended operation whose results are not taken yet; 0 if there is none; [`CLOSED`].
     ended: Cell<u64>,
     how: Cell<How>,
-    /// Nobody wants the blocked one any more, but somebody is completing it.
+    /// Set if the blocked operation is unwanted, but another thread is completing it.
     unwanted: Cell<Option<Box<dyn Leftover>>>,
-    /// Others wait for their turn.
+    /// True if others wait for their turn.
     has_queue: Cell<bool>,
-    /// There is anything among what follows.
+    /// True if any of the following fields has something to do.
     has_chores: Cell<bool>,
-    /// Of a future between the operation's and the component's, which wants to be told of its end.
+    /// Waker of a future between the operation's and the component's, to be woken at the
+    /// operation's end.
     waker: Cell<Option<Waker>>,
-    /// Of those that wait for their turn.
+    /// Wakers of operations that wait for their turn.
     queue: RefCell<Queue>,
-    /// What came of operations that nobody wants.
+    /// Remains of unwanted operations.
     leftovers: RefCell<Vec<Box<dyn Leftover>>>,
-    /// Where it may be waiting though nobody owns that any more.
+    /// Half-channels without an owner where it may still be waiting.
     kept: RefCell<Vec<Kept>>,
 }
 
-/// In the place of an operation that has ended: none may begin.
+/// Stands for an ended operation: none may begin.
 const CLOSED: u64 = u64::MAX;
 
 thread_local! {
@@ -135,11 +135,11 @@ thread_local! {
     static CURRENT: Cell<*const Life> = const { Cell::new(ptr::null()) };
 }
 
-/// In the place of a life: the runtime calls code of the program's, which is no component's.
+/// Stands for a life: the runtime calls user code outside any component.
 const NOBODY: *const Life = ptr::without_provenance(1);
 
-/// Does a component of this program, or the runtime, run the calling code? It may not block its
-/// thread.
+/// Tells whether a component of this program, or the runtime, runs the calling code. It may not
+/// block its thread.
 pub fn is_inside() -> bool {
     !CURRENT.get().is_null()
 }
@@ -154,7 +154,7 @@ pub(super) fn with_current<R>(action: impl FnOnce(Option<&Life>) -> R) -> R {
     action(Some(unsafe { &*life }))
 }
 
-/// Makes a life the current one for as long as this lives.
+/// Makes a life the current one while it lives.
 struct Entry(*const Life);
 
 impl Entry {
@@ -173,20 +173,19 @@ impl Drop for Entry {
     }
 }
 
-/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends
-/// here.
+/// Calls user code outside any component, on any thread. A panic ends here.
 pub(super) fn call_outside(code: impl FnOnce()) {
     let _entry = Entry::of_nobody();
     call_for_nobody(code);
 }
 
-/// The name of a component, and where it goes.
+/// A component's name and kind.
 #[derive(Clone, Debug, Default)]
 pub struct ComponentSettings {
     /// For reports; "Component" if empty.
     pub name: String,
     pub core: Option<u32>,
-    /// It does not keep the program alive, and is not reported.
+    /// True for a service: it does not keep the program alive, and is not reported.
     pub is_service: bool,
 }
 
@@ -200,8 +199,8 @@ pub fn spawn(
 ) -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let _visit = Visit::begin_in(runtime.inner());
-    // One that is blocked already may be touched by whoever completes its operation: then the new
-    // one is nobody's child, by which its choices go where there is a seed.
+    // A blocked creator may be touched by the thread that completes its operation: then the new
+    // component has no creator, which its choices depend on where there is a seed.
     let creator = with_current(|life| match life {
         Some(life)
             if !life.is_blocked() && ptr::eq(runtime_of(life.component), runtime.inner()) =>
@@ -278,7 +277,7 @@ impl Handle {
         self.component
     }
 
-    /// Asks it to stop. A component of this program ends where it waits, or as soon as it does.
+    /// Asks it to stop. A component of this program ends at its current or next wait.
     pub fn stop(&self) {
         let _visit = visit(self.component);
         // SAFETY: counted.
@@ -293,8 +292,8 @@ impl Drop for Handle {
     }
 }
 
-/// The descriptor of components of this name and origin. There are as many as there are names in
-/// the program, so they stay.
+/// Returns the descriptor for this name and origin. There are as many as the program has names, so
+/// they stay.
 fn type_of(
     settings: &ComponentSettings,
     location: &'static Location<'static>,
@@ -335,7 +334,7 @@ fn type_of(
     known.0
 }
 
-/// Where a component's values arrive.
+/// Returns the slot where a component's values arrive.
 ///
 /// # Safety
 /// `component` is an embedded one that has not ended, and runs or is parked for the caller.
@@ -397,8 +396,8 @@ impl Life {
         }
     }
 
-    /// After a wait has begun: if somebody rang before that, it is over. The component does not go
-    /// on at once, so that one which wakes itself lets others run.
+    /// Ends the wait that has begun if the bell was rung before it. The component does not continue
+    /// at once, so that one which wakes itself lets others run.
     fn heed_bell(&self) {
         if self.bell.is_set() {
             // SAFETY: the component runs this, and its carrier is counted.
@@ -452,14 +451,14 @@ impl Life {
             self.over.set(Some(end));
             return Step::Blocked;
         }
-        // From here on no operation begins, whatever is called.
+        // From here on no operation begins, whatever user code is called.
         self.see_to_errands();
         self.operation.ended.set(CLOSED);
         let _entry = Entry::of_nobody();
         for leftover in self.operation.leftovers.take() {
             call_for_nobody(|| leftover.give_back(self));
         }
-        // What its last operations left.
+        // The values that its last operations left.
         // SAFETY: the component runs this, and no operation is open.
         let slots = unsafe {
             [
@@ -482,8 +481,7 @@ impl Life {
         Step::Raised
     }
 
-    /// The component has ended. What it has of the program's is dropped piece by piece, since each
-    /// may panic.
+    /// Drops the user's parts piece by piece, since each may panic. The component has ended.
     fn end(self: Box<Self>) {
         let _entry = Entry::of_nobody();
         for errand in self.bell.end(self.id) {
@@ -505,18 +503,18 @@ impl Life {
         for leftover in operation.leftovers.take() {
             call_for_nobody(|| drop(leftover));
         }
-        // Only one that never ran has these still.
+        // Only a component that never ran still has these.
         if let Some(at_end) = self.at_end.take() {
             call_for_nobody(|| at_end(Err(JoinError::Stopped)));
         }
-        // SAFETY: nobody runs the component any more.
+        // SAFETY: nothing runs the component any more.
         let body = unsafe { (*self.body.get()).take() };
         call_for_nobody(|| drop(body));
     }
 
     // ---- chores -------------------------------------------------------------------------------
 
-    /// Calls what of the program's is to be called between two polls.
+    /// Calls the user code due between two polls.
     fn do_chores(&self) {
         if self.bell.errands.are_there() {
             self.see_to_errands();
@@ -527,7 +525,7 @@ impl Life {
         }
     }
 
-    /// Takes what others have left for it. Calls no code of the program's.
+    /// Takes the errands left for it. Calls no user code.
     #[cold]
     fn see_to_errands(&self) {
         for errand in self.bell.errands.take() {
@@ -538,13 +536,13 @@ impl Life {
         }
     }
 
-    /// With the life entered. A chore may bring more.
+    /// Does the chores, with the life entered. A chore may cause more.
     #[cold]
     fn do_all_chores(&self) {
         let operation = &self.operation;
         operation.has_chores.set(false);
         self.give_leftovers_back();
-        // It goes on waiting for what it is blocked at, if it is.
+        // A blocked component keeps waiting.
         if self.is_blocked() {
             let is_left = !operation.kept.borrow().is_empty()
                 || !operation.queue.borrow().is_empty()
@@ -570,7 +568,7 @@ impl Life {
         }
     }
 
-    /// Is there somebody to tell of the operation's end?
+    /// Tells whether a waker waits for the operation's end.
     fn peek_waker(&self) -> bool {
         let waker = self.operation.waker.take();
         let is_there = waker.is_some();
@@ -578,7 +576,7 @@ impl Life {
         is_there
     }
 
-    /// Calls code of the program's as part of this component, which it ends if it panics.
+    /// Calls user code as part of this component, which ends if it panics.
     fn call(&self, code: impl FnOnce()) {
         if let Err(message) = call(code) {
             self.note_panic(message);
@@ -591,7 +589,7 @@ impl Life {
         self.stop();
     }
 
-    /// It may be waiting at this half-channel, which nobody owns any more.
+    /// Keeps a half-channel without an owner, where it may be waiting.
     pub(super) fn keep(&self, kept: Kept) {
         self.operation.kept.borrow_mut().push(kept);
         self.operation.has_chores.set(true);
@@ -607,7 +605,7 @@ impl Life {
         self.waker.will_wake(waker)
     }
 
-    /// Where a value stands while it is sent.
+    /// Returns the slot of a value being sent.
     pub(super) fn departures(&self) -> *mut Slot {
         self.departures.get()
     }
@@ -621,7 +619,7 @@ impl Life {
         self.lent.set(Some((of, value)));
     }
 
-    /// May an operation begin? If not, whoever wants to is polled again when it may.
+    /// Tells whether an operation may begin. If not, its future is polled again when it may.
     pub(super) fn may_begin(&self, context: &Context<'_>) -> bool {
         if self.is_free() {
             return true;
@@ -629,7 +627,7 @@ impl Life {
         let operation = &self.operation;
         operation.has_queue.set(true);
         if !self.is_own(context.waker()) {
-            // A waker's clone may be code of the program's, so the queue is borrowed afterwards.
+            // A waker's clone may be user code, so the queue is borrowed afterwards.
             let waker = context.waker().clone();
             let twins = operation.queue.borrow_mut().push(waker);
             operation.has_chores.set(true);
@@ -638,30 +636,31 @@ impl Life {
         false
     }
 
-    /// May an operation begin, now or never?
+    /// Tells whether an operation may begin, now or never.
     pub(super) fn is_free(&self) -> bool {
         self.operation.blocked.get() == 0 && self.operation.ended.get() == 0
     }
 
-    /// Is an operation blocked? The component is parked then, though its code may be running still.
+    /// Tells whether an operation is blocked. The component is parked then, though its code may
+    /// still be running.
     pub(super) fn is_blocked(&self) -> bool {
         self.operation.blocked.get() != 0
     }
 
-    /// The number of an operation that begins.
+    /// Returns the number of a new operation.
     pub(super) fn begin(&self) -> u64 {
         let number = self.operation.last.get() + 1;
         self.operation.last.set(number);
         number
     }
 
-    /// An operation is blocked.
+    /// Marks an operation as blocked.
     pub(super) fn block(&self, number: u64, context: &Context<'_>) {
         self.operation.blocked.set(number);
         self.remember(context);
     }
 
-    /// Whom to tell of the operation's end.
+    /// Remembers the waker for the operation's end.
     pub(super) fn remember(&self, context: &Context<'_>) {
         if !self.is_own(context.waker()) {
             let former = self.operation.waker.replace(Some(context.waker().clone()));
@@ -670,15 +669,15 @@ impl Life {
         }
     }
 
-    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use
-    /// while code of the program's runs.
+    /// Lets no operation begin while the result lives: user code runs while the component's heap,
+    /// or its results, are in use.
     pub(super) fn close(&self) -> Closed<'_> {
         debug_assert!(self.is_free(), "an operation is under way");
         self.operation.ended.set(CLOSED);
         Closed(self)
     }
 
-    /// An operation did not block: what was lent is the component's again.
+    /// Takes the lent object back: the operation did not block.
     pub(super) fn reclaim(&self) {
         if let Some((of, value)) = self.lent.take() {
             // SAFETY: made in this component's heap by the operation.
@@ -686,7 +685,8 @@ impl Life {
         }
     }
 
-    /// The component is to end. Its future is not polled any more, and begins nothing until then.
+    /// Begins to end the component. Its future is not polled any more, and begins nothing until
+    /// then.
     pub(super) fn stop(&self) {
         self.is_stopping.set(true);
         if self.operation.ended.get() == 0 {
@@ -694,7 +694,7 @@ impl Life {
         }
     }
 
-    /// How an operation ended, if it did; said once.
+    /// Takes an operation's ending, once, if it has ended.
     pub(super) fn take_end(&self, number: u64) -> Option<How> {
         let operation = &self.operation;
         if operation.ended.get() != number {
@@ -704,7 +704,7 @@ impl Life {
         Some(operation.how.get())
     }
 
-    /// The component is resumed: notes how its operation ended, and whether it is to stop.
+    /// Notes, as the component is resumed, how its operation ended and whether it is to stop.
     fn take_results(&self) {
         // SAFETY: the component's own fields.
         let (is_done, raised) = unsafe {
@@ -723,7 +723,7 @@ impl Life {
         });
     }
 
-    /// The blocked operation has ended. Calls no code of the program's: that is for the chores.
+    /// Ends the blocked operation. Calls no user code: the chores do.
     fn conclude(&self, how: How) {
         let operation = &self.operation;
         let number = operation.blocked.replace(0);
@@ -739,7 +739,7 @@ impl Life {
         }
     }
 
-    /// Calls the blocked operation off. False if it is being completed.
+    /// Calls the blocked operation off. False if another thread is completing it.
     fn call_off(&self) -> bool {
         // SAFETY: the component runs this.
         let is_off = unsafe { call_off_own(self.component) };
@@ -755,7 +755,7 @@ impl Life {
         self.operation.has_chores.set(true);
     }
 
-    /// The future of an operation is gone. Calls no code of the program's.
+    /// Handles a dropped future's operation. Calls no user code.
     fn take_abandoned(&self, number: u64, leftover: Box<dyn Leftover>) {
         let operation = &self.operation;
         if let Some(how) = self.take_end(number) {
@@ -764,21 +764,21 @@ impl Life {
             operation.unwanted.set(Some(leftover));
             self.call_off();
         } else {
-            // It ended before it blocked, or the component is to end. Nothing is there to be taken.
+            // It ended before it blocked, or the component is to end. It has nothing to take.
             operation.leftovers.borrow_mut().push(leftover);
             operation.has_chores.set(true);
         }
     }
 
-    /// The future of an operation is dropped within the component.
+    /// Handles an operation whose future is dropped within the component.
     pub(super) fn abandon(&self, number: u64, leftover: Box<dyn Leftover>) {
         self.take_abandoned(number, leftover);
         self.give_leftovers_back();
     }
 
-    /// With the life entered. What was taken of an operation, others may have begun none since: so
-    /// an object that is to be read is in a heap that is the component's, and stays so, as none
-    /// begins here.
+    /// Gives leftovers back, with the life entered. No operation has begun since an operation's
+    /// results were taken: so an object to be read is in a heap that belongs to the component, and
+    /// stays so, as none begins here.
     fn give_leftovers_back(&self) {
         let leftovers = self.operation.leftovers.take();
         let _closed = self.is_free().then(|| self.close());

@@ -1,12 +1,12 @@
 //! The runtime within a program written in Rust: the unsafe half of the crate `hearth`.
 //!
-//! Here a component is a future ([`life`]), polled from its `resume`. Half-channels ([`Half`]) come
-//! into being in the component that first uses them, so that those of one worker meet there
-//! lightly. Operations are futures that call the runtime once and look at the component's results
-//! when it is resumed. What they send is in the component meanwhile, and not in the future, so that
-//! a future that is dropped or forgotten takes nothing away from anybody.
+//! Here a component is a future ([`life`]), polled from its `resume`. The component that first uses
+//! a half-channel ([`Half`]) makes it, so that half-channels of one worker meet lightly there.
+//! Operations are futures that call the runtime once and look at the component's results when it is
+//! resumed. A value being sent is in the component meanwhile, and not in the future, so that
+//! dropping or forgetting a future takes nothing away from others.
 //!
-//! The runtime then neither prints nor ends the process: what it would say is given to whoever asks
+//! The runtime then neither prints nor ends the process: the program asks for its reports
 //! ([`rest`], [`Handle`], [`failures`]).
 
 use std::collections::HashMap;
@@ -64,10 +64,10 @@ pub use select::{Arms, Either, Either3, Either4, Either5, Either6, Select, Slice
 /// The threads that run components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
-    /// Workers, one a core if their number is not given, which share the components.
+    /// Workers that share the components, one a core if their number is not given.
     #[default]
     Workers,
-    /// A kernel thread for each component, which may make calls that block.
+    /// A kernel thread for each component, whose calls may block.
     Threads,
 }
 
@@ -146,8 +146,8 @@ pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
     Ok(Runtime(Arc::new(Owner(runtime.clone()))))
 }
 
-/// A runtime of the program's. When the last of its handles is dropped, its components are asked to
-/// stop; when they have, its threads end.
+/// A runtime of the program. Dropping the last handle asks its components to stop; when they have,
+/// its threads end.
 #[derive(Clone)]
 pub struct Runtime(Arc<Owner>);
 
@@ -163,7 +163,7 @@ impl Runtime {
     }
 }
 
-/// Whoever has it sees to the end of the runtime.
+/// The handle that ends the runtime when it is dropped.
 struct Owner(Arc<Inner>);
 
 impl Drop for Owner {
@@ -183,8 +183,7 @@ impl Drop for Owner {
     }
 }
 
-/// Stops all components and waits until they have ended, then has the threads end and waits for
-/// those.
+/// Stops all components and waits until they have ended, then ends the threads and waits for those.
 fn end(runtime: &Inner) {
     let _inside = enter(runtime);
     runtime.begin_end();
@@ -215,12 +214,12 @@ fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
     action(lock(&WATCHERS).get_or_insert_default())
 }
 
-/// Those to tell of a verdict.
+/// Wakers to wake with a verdict.
 #[must_use]
 struct Verdict(Vec<Waker>);
 
 impl Verdict {
-    /// Not while it is decided: who is woken may enter.
+    /// Wakes them, not during the decision: a woken thread may enter.
     fn tell(self) {
         if !self.0.is_empty() {
             crate::exchange::carrier::as_stranger(|| {
@@ -232,7 +231,7 @@ impl Verdict {
     }
 }
 
-/// Nothing runs: what that means for those who want to know.
+/// Decides the verdict, as nothing runs.
 fn judge(can_go_on: bool) -> Verdict {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
@@ -265,7 +264,7 @@ pub fn rest(runtime: &Runtime) -> Wait {
     }
 }
 
-/// The future of the end of all components.
+/// A future that waits for the end of all components.
 pub struct Wait {
     runtime: Runtime,
     number: u64,
@@ -279,7 +278,7 @@ impl Future for Wait {
         let runtime = self.runtime.clone();
         let _inside = enter(runtime.inner());
         for _ in 0..2 {
-            // A waker is cloned and dropped by code of the program's: not under the lock.
+            // User code clones and drops a waker: not under the lock.
             let waker = context.waker().clone();
             let (verdict, _former) = with_watchers(|all| {
                 let watcher = all.entry(self.number).or_insert_with(|| Watcher {
@@ -294,7 +293,7 @@ impl Future for Wait {
             if std::mem::replace(&mut self.is_registered, true) {
                 break;
             }
-            // If nothing runs now, nobody else would decide.
+            // If nothing runs now, no other thread would decide.
             drop(Visit::begin());
         }
         Poll::Pending
@@ -308,27 +307,27 @@ impl Drop for Wait {
     }
 }
 
-/// Held by a thread of the embedding program while it touches this component: nothing is decided
-/// about rest meanwhile. The caller has it counted, which keeps its runtime.
+/// Begins a visit, which a thread of the embedding program holds while it touches this component:
+/// no verdict about rest is reached meanwhile. The caller has it counted, which keeps its runtime.
 pub(crate) fn visit(component: *mut Component) -> Visit {
     Visit::begin_in(carrier::runtime_of(component))
 }
 
-/// Who wants to know how a compiled component ends.
+/// A callback for a compiled component's ending.
 type Observer = Box<dyn FnOnce(Result<(), UncaughtException>) + std::marker::Send>;
 
 #[derive(Default)]
 struct Ends {
     observers: HashMap<u64, Observer>,
-    /// How components ended that have not quite ended yet.
+    /// Endings of components that are still ending.
     failed: HashMap<u64, String>,
-    /// Of those whom nobody observes.
+    /// Messages of components without an observer.
     unobserved: Vec<String>,
 }
 
 static ENDS: Part<Mutex<Option<Ends>>> = Part::new(Mutex::default);
 
-/// What the exchange calls.
+/// The functions that the exchange calls.
 static HOOKS: Hooks = Hooks {
     choose: |request, of, identity| {
         placing::note_planned(of, identity);
@@ -347,7 +346,7 @@ static HOOKS: Hooks = Hooks {
     fire_due: || timers::fire_due(timers::now()),
 };
 
-/// Nothing runs: tells who asked, unless something outside can change that.
+/// Nothing runs: wakes those that asked, unless something outside can change that.
 fn at_rest(is_still: &dyn Fn() -> bool) -> After {
     output::flush();
     let can_go_on = exchange::can_go_on();
@@ -359,7 +358,7 @@ fn at_rest(is_still: &dyn Fn() -> bool) -> After {
     is_any.then(|| -> Box<dyn FnOnce()> { Box::new(|| verdict.tell()) })
 }
 
-/// An exception that nobody caught ends a component.
+/// Records that an uncaught exception ends a component.
 fn note_failure(id: u64, message: String) {
     let mut ends = lock(&ENDS);
     let ends = ends.get_or_insert_default();
@@ -370,7 +369,7 @@ fn note_failure(id: u64, message: String) {
     }
 }
 
-/// A component ends.
+/// Records that a component ends.
 fn note_end(id: u64) {
     placing::forget_moves(id);
     let (observer, failure) = {
@@ -392,8 +391,7 @@ fn observe(id: u64, observer: Observer) {
         .insert(id, observer);
 }
 
-/// Takes what has been said of compiled components that ended by an exception and whose end nobody
-/// waits for.
+/// Takes the messages of compiled components that ended by an exception without an observer.
 pub fn failures(runtime: &Runtime) -> Vec<String> {
     let _inside = enter(runtime.inner());
     std::mem::take(&mut lock(&ENDS).get_or_insert_default().unobserved)

@@ -18,13 +18,13 @@ use crate::c;
 #[must_use = "futures do nothing unless polled"]
 pub struct Send<'a, T: std::marker::Send + 'static> {
     half: &'a Half<T>,
-    /// Absent while it stands in the component.
+    /// Absent while the component holds it.
     value: Option<T>,
     began: Began,
     location: &'static Location<'static>,
 }
 
-/// Which operation of which life, once it has begun.
+/// The life and number of an operation, once begun.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Began {
     pub(super) life: u64,
@@ -36,7 +36,7 @@ impl Began {
         self.number != 0
     }
 
-    /// How it ended, if it did. Panics in another component than the one where it began.
+    /// Takes its ending, if it has ended. Panics in another component than the one where it began.
     pub(super) fn end(&mut self, life: &Life, context: &Context<'_>) -> Option<How> {
         assert!(
             self.life == life.id,
@@ -51,11 +51,11 @@ impl Began {
     }
 }
 
-// Nothing is pinned: what is lent to the runtime is in the component.
+// Nothing is pinned: a value lent to the runtime is in the component.
 impl<T: std::marker::Send + 'static> Unpin for Send<'_, T> {}
 
 impl<T: std::marker::Send + 'static> Half<T> {
-    /// Sends a value, as soon as somebody receives it.
+    /// Sends a value once a receiver takes it.
     #[track_caller]
     pub fn send(&self, value: T) -> Send<'_, T> {
         Send {
@@ -66,7 +66,7 @@ impl<T: std::marker::Send + 'static> Half<T> {
         }
     }
 
-    /// Receives a value, as soon as somebody sends one.
+    /// Receives a value once a sender offers one.
     #[track_caller]
     pub fn receive(&self) -> Receive<'_, T> {
         Receive {
@@ -76,7 +76,7 @@ impl<T: std::marker::Send + 'static> Half<T> {
         }
     }
 
-    /// Receives a value if somebody is waiting to send one.
+    /// Receives a value if a sender waits with one.
     #[track_caller]
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         let location = Location::caller();
@@ -116,8 +116,8 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
                 None => return Poll::Pending,
                 Some(How::Done) => return Poll::Ready(Ok(())),
                 Some(How::Refused) => return Poll::Ready(Err(SendError::NotAcknowledged)),
-                // The value is where it was put, unless somebody took it in a rendezvous that a
-                // stop then ended.
+                // The value is where it was put, unless a rendezvous that a stop then ended took
+                // it.
                 Some(How::CalledOff) if self.value.is_none() => {
                     // SAFETY: the life runs this, and this operation's value is there.
                     self.value = unsafe { (*life.departures()).take() };
@@ -131,14 +131,14 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
         let Some(value) = self.value.take() else {
             return Poll::Ready(Ok(()));
         };
-        // Before the look at whether it is lost: see `Half::channel`.
+        // Before the check that it is lost: see `Half::channel`.
         let channel = self.half.channel(life);
         if self.half.is_lost() {
             return Poll::Ready(Err(SendError::Disconnected(value)));
         }
         let codec = self.half.codec();
         let site = site::of(self.location, std::any::type_name::<T>());
-        // SAFETY: the component runs the calling code; the half-channel is alive, and what is lent
+        // SAFETY: the component runs the calling code; the half-channel is alive, and a lent value
         // stays in the component until the operation has ended.
         let step = unsafe {
             let lent = match codec.manner {
@@ -153,7 +153,7 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
                     bits
                 }
                 Manner::Object => {
-                    // A record's fields are told by code of the program's.
+                    // User code reads a record's fields.
                     let closed = life.close();
                     let object = (codec.encode)(life.component, &value);
                     drop(closed);
@@ -195,7 +195,7 @@ impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
         let is_open = self.began.is_open();
         with_current(|life| match life {
             Some(life) => self.advance(life, context),
-            // What has begun may have sent the value, though it is here still: some are copied.
+            // A begun operation may have sent the value, though it is still here: some are copied.
             None => match self.value.take_if(|_| !is_open) {
                 Some(value) => Poll::Ready(Err(SendError::NotInComponent(value))),
                 None => panic!("an operation goes on in the component where it began"),
@@ -212,7 +212,7 @@ impl<T: std::marker::Send + 'static> Drop for Send<'_, T> {
     }
 }
 
-/// The value of a send whose future is gone, unless somebody received it.
+/// The value of a send whose future is gone, unless a receiver took it.
 struct Unsent(Option<Slot>);
 
 impl Leftover for Unsent {
@@ -252,7 +252,7 @@ impl<T: std::marker::Send + 'static> Receive<'_, T> {
         if !life.may_begin(context) {
             return Poll::Pending;
         }
-        // Before the look at whether it is lost: see `Half::channel`.
+        // Before the check that it is lost: see `Half::channel`.
         let channel = self.half.channel(life);
         if self.half.is_lost() {
             return Poll::Ready(Err(ReceiveError::Disconnected));

@@ -1,4 +1,4 @@
-//! Where components go, and where they are.
+//! Places components, and reports their places.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, OnceLock};
@@ -23,11 +23,11 @@ pub use crate::placer::{
     Event as PlacementEvent, Happened as PlacementChange, Move, Why as MoveReason,
 };
 
-/// The policy for components that have no CPU of their own.
+/// The policy for components without a CPU of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On the worker of the component that makes them, or the first worker if none does; with
-    /// threads, wherever the operating system puts them.
+    /// On the worker of the creating component, or the first worker without one; with threads,
+    /// wherever the operating system puts them.
     #[default]
     WithCreator,
     /// On the CPUs in turn.
@@ -36,8 +36,8 @@ pub enum Placement {
     Single,
     /// At random, by the seed if there is one.
     Random,
-    /// As [`Placement::WithCreator`], until a worker without work takes some from a busy one:
-    /// components that compute, not those that talk. With threads as [`Placement::WithCreator`].
+    /// As [`Placement::WithCreator`], until an idle worker steals some from a busy one: components
+    /// that compute, not those that talk. With threads as [`Placement::WithCreator`].
     Steal,
     /// As [`Placement::WithCreator`] or where a plan says, and then near the components they talk
     /// with: samples of messages and of running times show which components talk and which
@@ -45,14 +45,14 @@ pub enum Placement {
     Talk,
 }
 
-/// `Worker#3` is the third `Worker`.
+/// Parses `Worker#3` as the third `Worker`.
 fn numbered(component: &str) -> Option<(&str, u32)> {
     let (name, number) = component.rsplit_once('#')?;
     let number = number.parse().ok().filter(|&number| number > 0)?;
     Some((name, number))
 }
 
-/// The policy that an environment asks for.
+/// Returns the placement for the environment's policy.
 pub(super) fn placement(policy: Policy) -> Placement {
     match policy {
         Policy::Os | Policy::Plan => Placement::WithCreator,
@@ -64,7 +64,7 @@ pub(super) fn placement(policy: Policy) -> Placement {
     }
 }
 
-/// The policy that the settings ask for.
+/// Returns the policy for the settings.
 pub(super) fn policy(settings: &Settings) -> Policy {
     match (settings.placement, &settings.plan) {
         (Placement::Talk, _) => Policy::Talk,
@@ -77,7 +77,7 @@ pub(super) fn policy(settings: &Settings) -> Policy {
     }
 }
 
-/// The plan as the runtime takes it.
+/// Returns the plan in the runtime's form.
 pub(super) fn plan(settings: &Settings) -> Option<Plan> {
     let mut plan = Plan::default();
     for (component, cpu) in settings.plan.as_ref()? {
@@ -85,13 +85,13 @@ pub(super) fn plan(settings: &Settings) -> Option<Plan> {
         if let Some((name, number)) = numbered(component) {
             plan.put(name, number, core);
         }
-        // One whose very name ends in a number is meant, too.
+        // A name that itself ends in a number is meant, too.
         plan.put(component, 1, core);
     }
     Some(plan)
 }
 
-/// Can components be placed so?
+/// Checks that components can be placed by these settings.
 pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     if let Some(text) = &settings.machine {
         Profile::from_json(text)
@@ -141,10 +141,10 @@ fn check_plan(plan: &[(String, u32)], settings: &Settings) -> Result<(), Placeme
 /// The plan's names, in its order, once the runtime has started with one.
 static PLANNED: Part<OnceLock<Vec<String>>> = Part::new(OnceLock::new);
 
-/// Names and numbers in the plan that a component has had.
+/// Names and numbers in the plan that have had a component.
 static MADE: Part<Mutex<HashSet<(String, u32)>>> = Part::new(Mutex::default);
 
-/// The runtime starts with these settings.
+/// Keeps the plan's names as the runtime starts with these settings.
 pub(super) fn keep_names(settings: &Settings) {
     if let Some(plan) = &settings.plan {
         let names = plan.iter().map(|(name, _)| name.clone());
@@ -152,7 +152,7 @@ pub(super) fn keep_names(settings: &Settings) {
     }
 }
 
-/// A component is made: maybe its name and number are in the plan.
+/// Notes that a component is made: its name and number may be in the plan.
 pub(super) fn note_planned(of: *const ComponentType, identity: &Identity) {
     if initial::planned(of, identity).is_some() {
         // SAFETY: component types are static, and their names literals.
@@ -161,13 +161,13 @@ pub(super) fn note_planned(of: *const ComponentType, identity: &Identity) {
     }
 }
 
-/// Has a listener told of what the placer decides, from now on.
+/// Registers a listener for the placer's later decisions.
 pub fn listen(runtime: &Runtime, listener: Box<dyn FnMut(&PlacementEvent) + Send>) {
     let _inside = enter(runtime.inner());
     crate::placer::listen(listener);
 }
 
-/// The plan's names that no component has had yet, in the plan's order.
+/// Returns the plan's names without a component so far, in the plan's order.
 pub fn missing(runtime: &Runtime) -> Vec<String> {
     let _inside = enter(runtime.inner());
     let names = PLANNED.get().map_or(&[][..], Vec::as_slice);
@@ -180,7 +180,7 @@ pub fn missing(runtime: &Runtime) -> Vec<String> {
     names.iter().filter(is_missing).cloned().collect()
 }
 
-/// The settings for what carries components.
+/// Returns the settings for carriers.
 pub(super) fn carrying(settings: &Settings) -> Carrying {
     match settings.carrier {
         Carrier::Threads => Carrying::Threads,
@@ -188,7 +188,7 @@ pub(super) fn carrying(settings: &Settings) -> Carrying {
     }
 }
 
-/// The place of a component.
+/// A component's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentPlacement {
     /// The component's name, as in reports.
@@ -200,21 +200,21 @@ pub struct ComponentPlacement {
     /// The number of times it moved from one worker to another or, with a thread of its own, was
     /// put on another CPU by [`Placement::Talk`].
     pub moves: u32,
-    /// It serves others.
+    /// True for a service.
     pub is_service: bool,
 }
 
-/// The places of all components that have not ended, in the order in which they were made.
+/// Returns the places of all components that have not ended, in order of creation.
 pub fn placements(runtime: &Runtime) -> Vec<ComponentPlacement> {
     let _inside = enter(runtime.inner());
     let mut found = Vec::new();
     registry::for_each(|seat| {
         let component = seat.component();
-        // SAFETY: enrolled, so alive; types are static.
+        // SAFETY: registered, so alive; types are static.
         let of = unsafe { (*component).r#type };
         found.push((seat.id, of, seat.identity(), carrier::whereabouts(seat)));
     });
-    // Names are made under the registry's lock, so not under this one.
+    // Naming takes the registry's lock, so not under this one.
     let mut placements: Vec<(u64, ComponentPlacement)> = found
         .into_iter()
         .map(|(id, of, identity, (worker, cpu))| {
@@ -239,15 +239,15 @@ pub fn placements(runtime: &Runtime) -> Vec<ComponentPlacement> {
         .collect()
 }
 
-/// How often components moved that did, by number.
+/// Number of moves of each moved component, by its number.
 static MOVES: Part<Mutex<Option<HashMap<u64, u32>>>> = Part::new(Mutex::default);
 
-/// A component moves.
+/// Counts a component's move.
 pub(super) fn note_move(id: u64) {
     *lock(&MOVES).get_or_insert_default().entry(id).or_default() += 1;
 }
 
-/// A component has ended.
+/// Forgets an ended component.
 pub(super) fn forget_moves(id: u64) {
     if let Some(moves) = lock(&MOVES).as_mut() {
         moves.remove(&id);
@@ -255,7 +255,7 @@ pub(super) fn forget_moves(id: u64) {
 }
 
 /// Keeps the component that runs the calling code on a core, from its next wait on. False outside
-/// of components.
+/// components.
 pub fn set_core(core: u32) -> bool {
     with_current(|life| {
         let Some(life) = life else { return false };

@@ -1,24 +1,24 @@
-//! Who waits for the turn of an operation.
+//! Wakers of futures that wait for their turn to begin an operation.
 
 use std::collections::HashSet;
 use std::ptr;
 use std::task::Waker;
 
-/// Wakers of those that wait. Whoever is polled while it waits leaves a copy each time, and all
-/// stay for as long as an operation is called off and begins anew. So copies are sorted out
-/// whenever there are twice as many wakers as were left the last time.
+/// The waiting futures' wakers. A future polled while it waits leaves a copy each time, and all
+/// stay for as long as an operation is called off and begins again. So copies are removed whenever
+/// there are twice as many wakers as were left the last time.
 #[derive(Default)]
 pub(super) struct Queue {
     wakers: Vec<Waker>,
-    /// There were so many when copies were sorted out last.
+    /// Number of wakers after copies were last removed.
     known: usize,
 }
 
 impl Queue {
-    /// So many are not looked through.
+    /// Number up to which copies are not looked for.
     const FEW: usize = 16;
 
-    /// Gives back what is there more than once. Dropped, it may call code of the program's.
+    /// Adds a waker and returns the copies removed. Dropping them may call user code.
     pub(super) fn push(&mut self, waker: Waker) -> Vec<Waker> {
         self.wakers.push(waker);
         if self.wakers.len() <= Queue::FEW.max(2 * self.known) {
@@ -27,7 +27,7 @@ impl Queue {
         let mut seen = HashSet::new();
         let mut twins = Vec::new();
         for waker in std::mem::take(&mut self.wakers) {
-            // Alike, they wake the same: see `Waker::will_wake`.
+            // Equal pointers wake the same: see `Waker::will_wake`.
             let is_new = seen.insert((waker.data(), ptr::from_ref(waker.vtable())));
             match is_new {
                 true => self.wakers.push(waker),

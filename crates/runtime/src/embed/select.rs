@@ -1,4 +1,4 @@
-//! Receiving from whichever of several half-channels has a sender.
+//! Receives from the one of several half-channels that has a sender.
 
 use std::future::Future;
 use std::panic::Location;
@@ -14,15 +14,16 @@ use super::{bell, site};
 use crate::abi::{Arm, Site, Step};
 use crate::c;
 
-/// More arms than this need space of their own.
+/// Number of arms above which they need space of their own.
 const FEW: usize = 8;
 
 /// The arms of a select.
 ///
 /// # Safety
-/// `collect` and `disposer` take what came for the arm of that number, of those that `each` tells.
+/// `collect` and `disposer` take the value that came for the arm of that number, in the order of
+/// `each`.
 pub unsafe trait Arms {
-    /// Which arm, and its value.
+    /// The arm and its value.
     type Output;
     #[doc(hidden)]
     fn count(&self) -> usize;
@@ -36,7 +37,7 @@ pub unsafe trait Arms {
     fn take_returned(&self) -> Option<Self::Output>;
 }
 
-/// What a select needs of a half-channel, whatever its type.
+/// A half-channel as a select needs it, whatever its type.
 #[doc(hidden)]
 pub trait Receiver {
     #[doc(hidden)]
@@ -47,7 +48,7 @@ pub trait Receiver {
     fn channel_here(&self) -> *mut crate::exchange::channel::Channel;
 }
 
-/// Gives what comes for a dropped select back to the half-channel.
+/// Gives the value of a dropped select back to the half-channel.
 #[doc(hidden)]
 pub struct Keeper(Box<dyn Leftover>);
 
@@ -153,7 +154,7 @@ pub struct Select<A: Arms> {
 }
 
 impl<A: Arms> Select<A> {
-    /// A select of these arms.
+    /// Makes a select of these arms.
     pub fn new(arms: A, location: &'static Location<'static>) -> Select<A> {
         Select {
             arms,
@@ -200,7 +201,7 @@ impl<A: Arms> Select<A> {
         }
     }
 
-    /// None if nothing is connected any more.
+    /// Begins the select; None if no arm is connected any more.
     fn begin(&self, life: &Life, site: *const Site) -> Option<Step> {
         let count = self.arms.count();
         let closed = Arm {
@@ -219,7 +220,7 @@ impl<A: Arms> Select<A> {
         let mut is_open = false;
         for (index, place) in list.iter_mut().enumerate() {
             let arm = self.arms.arm(index);
-            // Before the look at whether it is lost: see `Half::channel`.
+            // Before the check that it is lost: see `Half::channel`.
             let channel = arm.channel_here();
             if !arm.is_lost() {
                 place.channel = channel.cast();
@@ -264,7 +265,7 @@ impl<A: Arms> Drop for Select<A> {
     }
 }
 
-/// What came for a select whose future is gone.
+/// The value that came for a select whose future is gone.
 struct SelectLeft {
     keepers: Vec<Keeper>,
     served: Option<Box<dyn Leftover>>,

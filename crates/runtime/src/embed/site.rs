@@ -1,4 +1,4 @@
-//! Places in Rust source, as the runtime's reports want them.
+//! Places in Rust source, in the form of the runtime's reports.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,12 +13,12 @@ struct Known(&'static Site);
 // SAFETY: sites are never written.
 unsafe impl Send for Known {}
 
-/// By the address of the location and the name of the type.
+/// Sites, keyed by the location's address and the type's name.
 type Sites = HashMap<(usize, usize), Known>;
 
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 
-/// How many places a thread remembers: a power of two.
+/// Number of places that a thread remembers: a power of two.
 const REMEMBERED: usize = 64;
 
 thread_local! {
@@ -26,7 +26,7 @@ thread_local! {
         const { RefCell::new([(0, 0, std::ptr::null()); REMEMBERED]) };
 }
 
-/// The site of an operation on a half-channel of such a kind.
+/// Returns the site of an operation on a half-channel of this kind.
 pub(super) fn of(location: &'static Location<'static>, kind: &'static str) -> *const Site {
     let key = (std::ptr::from_ref(location).addr(), kind.as_ptr().addr());
     RECENT.with_borrow_mut(|recent| {
@@ -48,7 +48,7 @@ fn made(key: (usize, usize), location: &Location<'_>, kind: &str) -> *const Site
     site.0
 }
 
-/// There are as many as there are operations in the source, so they stay.
+/// Makes a site. There are as many as the source has operations, so they stay.
 fn make(location: &Location<'_>, kind: &str) -> &'static Site {
     let literal = |text: &str| {
         CString::new(text.replace('\0', ""))

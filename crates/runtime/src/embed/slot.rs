@@ -1,4 +1,4 @@
-//! Where a value of any type stands between two futures.
+//! The place of a value of any type between two futures.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_void;
@@ -7,7 +7,7 @@ use std::ptr;
 use super::life;
 use crate::abi::Component;
 
-/// Room for small values, in bytes, from the start.
+/// Initial room for small values, in bytes.
 const SMALLEST: usize = 64;
 
 /// A block of memory for one value; none at first.
@@ -31,7 +31,7 @@ impl Room {
         let size = needed.size().next_power_of_two().max(SMALLEST);
         let layout = Layout::from_size_align(size, needed.align().max(16))
             .expect("a type's size and alignment are far below the limits");
-        // SAFETY: the size is not nought.
+        // SAFETY: the size is not zero.
         let place = unsafe { alloc(layout) };
         if place.is_null() {
             handle_alloc_error(layout);
@@ -49,14 +49,14 @@ impl Drop for Room {
     }
 }
 
-/// Room for one value. Two slots exchange their rooms to pass a value on, however large it is.
+/// Room for one value. Two slots swap their rooms to pass a value on, however large it is.
 ///
 /// A component's slot is reached by a pointer, and the destructor of a value may reach it too. So
 /// no value is dropped in there: it is taken out with its room ([`Slot::take_whole`]) and dropped
-/// where nobody else knows of it.
+/// where nothing else can reach it.
 pub(super) struct Slot {
     room: Room,
-    /// How to drop the value, if there is one.
+    /// Drops the value, if there is one.
     drop: Option<unsafe fn(*mut u8)>,
 }
 
@@ -79,7 +79,7 @@ impl Slot {
     /// Puts a value in.
     ///
     /// # Panics
-    /// If one is there.
+    /// If the slot is full.
     pub(super) fn put<T: Send>(&mut self, value: T) {
         assert!(self.drop.is_none(), "a component sends one by one");
         let needed = Layout::new::<T>();
@@ -91,17 +91,17 @@ impl Slot {
         self.drop = Some(drop_value::<T>);
     }
 
-    /// Takes the value out, if one is there.
+    /// Takes the value out, if there is one.
     ///
     /// # Safety
-    /// What was put in is a `T`.
+    /// The value is a `T`.
     pub(super) unsafe fn take<T>(&mut self) -> Option<T> {
         self.drop.take()?;
         // SAFETY: a value is there, as the caller promises of this type, and is read once.
         Some(unsafe { self.room.place.cast::<T>().read() })
     }
 
-    /// Takes the value out with its room, if one is there. Dropped, the result drops the value.
+    /// Takes the value out with its room, if there is one. Dropping the result drops the value.
     pub(super) fn take_whole(&mut self) -> Option<Slot> {
         self.drop
             .is_some()
@@ -118,8 +118,8 @@ impl Drop for Slot {
     }
 }
 
-/// What the runtime calls to pass a value on: `value` is the slot of the sender, which runs or is
-/// parked, as `to` does or is.
+/// Passes a value on for the runtime: `value` is the slot of the sender, which runs or is parked,
+/// as `to` does or is.
 ///
 /// # Safety
 /// As [`crate::abi::Foreign`] says; only embedded components use foreign types.

@@ -1,5 +1,4 @@
-//! Records, whose fields are told by code of the program's in the midst of a component's heap, and
-//! slots.
+//! Slots, and records, whose user code reads the fields while a component's heap is in use.
 
 use std::future::Future;
 use std::panic::Location;
@@ -11,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use super::slot::Slot;
 use super::*;
 
-/// What a record does when it tells its fields, or is made of them.
+/// A record's action while it gives its fields, or is made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Talk {
     Nothing,
@@ -19,11 +18,11 @@ enum Talk {
     Panics,
 }
 
-/// What the next record does on its way, by kind.
+/// The action of the next record, by kind.
 static TELLS: Mutex<[Talk; 2]> = Mutex::new([Talk::Nothing; 2]);
-/// Where records receive.
+/// The half-channel that records receive from.
 static OTHER: Mutex<Option<Half<Vec<i32>>>> = Mutex::new(None);
-/// Held by each test: the above is there once.
+/// Held by each test: the statics above are shared.
 static ONE_BY_ONE: Mutex<()> = Mutex::new(());
 
 #[derive(Debug, PartialEq)]
@@ -41,7 +40,7 @@ fn talk(way: usize) {
             let other = lock(&OTHER);
             let other = other.as_ref().expect("set before");
             let mut receive = other.receive();
-            // Somebody waits there with a value, so it would be over at once.
+            // A sender waits there with a value, so it would finish at once.
             assert!(poll(&mut receive).is_pending(), "nothing begins");
         }
     }
@@ -64,7 +63,7 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Has records receive where a component waits to send.
+/// Makes records receive where a component waits to send.
 fn serve_others() {
     let (out, into) = as_objects::<Vec<i32>>();
     *lock(&OTHER) = Some(into);
@@ -110,7 +109,7 @@ fn started() -> std::sync::MutexGuard<'static, ()> {
     lock(&ONE_BY_ONE)
 }
 
-/// All components go to one worker, where they run in turn.
+/// Settings that put all components on one worker, where they run in turn.
 fn one_place() -> ComponentSettings {
     ComponentSettings {
         core: Some(0),
@@ -125,7 +124,7 @@ fn reading() -> Reading {
     }
 }
 
-/// One component sends a record, another one receives it, and on the way this happens.
+/// Sends a record from one component to another, with this action on the way.
 fn passed(way: usize, what: Talk) -> (End, End, Option<Reading>) {
     let (out, into) = as_objects::<Reading>();
     serve_others();
@@ -172,7 +171,7 @@ fn a_record_panics_where_it_is_told() {
         message: "a record's".to_owned(),
     });
     let (sent, ended, received) = passed(0, Talk::Panics);
-    // The receiver learns that nobody is there any more.
+    // The receiver learns that no peer is left.
     assert_eq!((sent, ended), (panicked.clone(), Ok(())));
     assert_eq!(received, None);
     let (sent, ended, received) = passed(1, Talk::Panics);
@@ -180,7 +179,7 @@ fn a_record_panics_where_it_is_told() {
     assert_eq!(received, None);
 }
 
-/// What came for a receive that is gone is made a record as a chore.
+/// The value of a dropped receive becomes a record as a chore.
 #[test]
 fn a_record_that_nobody_wants_is_kept_though_it_talks() {
     let _started = started();
@@ -194,7 +193,7 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
         let receiver = async move {
             let mut receive = into.receive();
             assert!(poll(&mut receive).is_pending());
-            // Until it has come: the sender has gone on.
+            // Until it has come: the sender has continued.
             let mut is_over = false;
             std::future::poll_fn(|_| match std::mem::replace(&mut is_over, true) {
                 true => Poll::Ready(()),
@@ -235,8 +234,7 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
     }
 }
 
-/// A port is known once, however often it is connected: each place where it is known has a
-/// reference.
+/// A port is listed once, however often it is connected: each list that has it holds a reference.
 #[test]
 fn a_port_is_connected_again() {
     let _started = started();
@@ -250,7 +248,7 @@ fn a_port_is_connected_again() {
     assert_eq!(port.references(), 1);
 }
 
-/// A value is dropped with its room, and the room goes though the value panics.
+/// A value is dropped with its room, and the room goes even if the value panics.
 #[test]
 fn a_slot_gives_its_value_away_whole() {
     static DROPPED: AtomicBool = AtomicBool::new(false);

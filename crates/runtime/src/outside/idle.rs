@@ -1,9 +1,9 @@
-//! Knowing when nothing runs any more.
+//! Detects that nothing runs any more.
 //!
-//! `COUNT` has the carriers that are not asleep, and threads that are about to wake one from
+//! `COUNT` counts the carriers that are not asleep, and threads that are about to wake one from
 //! outside. Invariant: it is at least the number of threads that may still change anything. A waker
 //! counts a sleeper in before the sleeper can run, and is itself counted; so once the count is
-//! nought, it stays so until something outside the program enters.
+//! zero, it stays zero until something outside the program enters.
 
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
@@ -11,10 +11,10 @@ use crate::ground::runtime::{self, Inside, Runtime};
 use crate::ground::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::hooks::{self, simulation};
 
-/// How many run, and `VERDICT` while it is decided whether the program can go on.
+/// The number running, and `VERDICT` while the runtime decides whether the program can continue.
 struct Count {
     active: AtomicUsize,
-    /// Held while it is decided. Whoever enters from outside meanwhile waits for the verdict.
+    /// Held during that decision. Threads that enter from outside wait for the verdict.
     deciding: Mutex<()>,
 }
 
@@ -33,37 +33,37 @@ loom::lazy_static! {
     };
 }
 
-/// One more runs: woken or started by the caller, who is counted.
+/// Counts one more running: woken or started by the caller, which is counted.
 pub(crate) fn enter_woken() {
     COUNT.active.fetch_add(1, Ordering::SeqCst);
 }
 
-/// One fewer runs: the caller sleeps or ends.
+/// Counts one fewer running: the caller sleeps or ends.
 pub(crate) fn leave() {
     if COUNT.active.fetch_sub(1, Ordering::SeqCst) & !VERDICT == 1 {
         decide();
     }
 }
 
-/// One more runs, of its own accord: something outside has come.
+/// Counts one more running, uninvited: something outside has come.
 pub(crate) fn enter() {
     if COUNT.active.fetch_add(1, Ordering::SeqCst) & VERDICT != 0 {
         drop(lock(&COUNT.deciding));
     }
 }
 
-/// A thread of the outside, while it completes waits.
+/// An outside thread's visit while it completes waits.
 pub(crate) struct Visit {
     _inside: Inside,
 }
 
 impl Visit {
-    /// In the current runtime.
+    /// Enters the current runtime.
     pub(crate) fn begin() -> Visit {
         Visit::begin_in(runtime::current())
     }
 
-    /// In this one, of which the caller has a handle for as long.
+    /// Enters this runtime, to which the caller holds a handle meanwhile.
     pub(crate) fn begin_in(runtime: &Runtime) -> Visit {
         let inside = runtime::enter(runtime);
         if simulation::is_on() {
@@ -74,7 +74,7 @@ impl Visit {
         Visit { _inside: inside }
     }
 
-    /// None if it would take longer than this to be let into a simulation.
+    /// Enters the current runtime; None if a simulation does not admit the caller in time.
     pub(crate) fn begin_within(patience: std::time::Duration) -> Option<Visit> {
         if !simulation::is_on() {
             return Some(Visit::begin());
@@ -94,11 +94,11 @@ impl Drop for Visit {
     }
 }
 
-/// While this lives, visitors wait.
+/// Keeps visitors waiting while it lives.
 struct Deciding;
 
 impl Deciding {
-    /// None if somebody runs again.
+    /// Begins to decide; None if something runs again.
     fn begin() -> Option<Deciding> {
         let begun = COUNT
             .active
@@ -106,7 +106,7 @@ impl Deciding {
         begun.ok().map(|_| Deciding)
     }
 
-    /// Has nobody come since? Those who did decide again when they leave.
+    /// Tells whether nobody has entered since. Those who did decide again when they leave.
     fn is_quiet(&self) -> bool {
         COUNT.active.load(Ordering::SeqCst) == VERDICT
     }
@@ -118,7 +118,7 @@ impl Drop for Deciding {
     }
 }
 
-/// Nothing runs: whoever assembled the runtime sees whether anything outside can change that.
+/// Nothing runs: asks the assembler of the runtime whether anything outside can change that.
 #[cold]
 fn decide() {
     let lock = lock(&COUNT.deciding);

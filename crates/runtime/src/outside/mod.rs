@@ -1,4 +1,4 @@
-//! Knowing when nothing runs any more, and waiting for descriptors and moments meanwhile.
+//! Detects that nothing runs any more, and waits for descriptors and timers meanwhile.
 
 pub(crate) mod idle;
 pub(crate) mod poller;

@@ -1,8 +1,8 @@
-//! What the runtime waits for outside: the moment when the next timer is due, and descriptors.
+//! Waits for the outside: for descriptors, and until the next timer is due.
 //!
-//! Whoever has nothing else to do waits here ([`wait`]): one of the idle workers, or, with a thread
-//! for each component, a thread of the poller's own. While nobody waits, those who are busy look in
-//! passing ([`look`]). Which of them does what is the carriers' business.
+//! One thread waits here ([`wait`]): an idle worker or, with a thread for each component, the
+//! poller's own thread. While none waits, busy workers look in passing ([`look`]). The carriers
+//! decide which thread does which.
 //!
 //! ```text
 //! static LINK: …
@@ -13,20 +13,20 @@
 //! });
 //! ```
 //!
-//! What to know of a handler:
-//! - It is called in a thread that other components need: it must not wait. What may have to goes
-//!   to [`crate::ground::helpers`].
+//! Rules for a handler:
+//! - It runs on a thread that other components need: it must not wait. Work that may wait goes to
+//!   [`crate::ground::helpers`].
 //! - It has the stack of a thread that runs components, whichever thread calls it: the poller's own
-//!   and the workers' monitor are made with as much.
-//! - One thread at a time is in it, not always the same one, and it holds no lock of the poller's.
-//! - It enters the program from outside: tickets and `push` do, anything else needs a
+//!   thread and the workers' monitor get as much.
+//! - One thread at a time runs it, not always the same one, and without any lock of the poller's.
+//! - It enters the program from outside: tickets and `push` do so themselves, anything else needs a
 //!   [`crate::outside::idle::Visit`].
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `DUE` | whoever changes timers, under their lock | everybody |
-//! | `WAITS_UNTIL` | the one who waits | those who change timers |
-//! | `LOOK_AT` | those who look; whoever adds or removes a descriptor | the busy |
+//! | `DUE` | threads that change timers, under the timers' lock | all |
+//! | `WAITS_UNTIL` | the waiting thread | threads that change timers |
+//! | `LOOK_AT` | threads that look, or add or remove a descriptor | busy workers |
 
 use std::collections::HashMap;
 use std::io;
@@ -45,28 +45,28 @@ use crate::ground::sync::lock_std as lock;
 use crate::hooks;
 
 const NEVER: u64 = u64::MAX;
-/// How often the busy look at descriptors, in nanoseconds, if nobody waits for them.
+/// Interval at which busy workers look at descriptors if no thread waits for them, in nanoseconds.
 const LOOK_EVERY: u64 = 1_000_000;
 
-/// When the next timer is due, by the system's steady clock, in nanoseconds.
+/// Moment when the next timer is due, by the system's steady clock, in nanoseconds.
 static DUE: Part<AtomicU64> = Part::new(|| AtomicU64::new(NEVER));
-/// Until when somebody waits; 0 if nobody does.
+/// Moment until which a thread waits; 0 if none does.
 static WAITS_UNTIL: Part<AtomicU64> = Part::new(|| AtomicU64::new(0));
-/// When to look at descriptors if nobody waits; never if there are none.
+/// Moment of the next look at descriptors if no thread waits; never if there are none.
 static LOOK_AT: Part<AtomicU64> = Part::new(|| AtomicU64::new(NEVER));
 
-/// What a handler wants.
+/// A handler's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// To be called when there is something again.
+    /// Call again when the descriptor is ready again.
     Again,
-    /// The same, but not before it is resumed.
+    /// Call again, but not before the watch is resumed.
     Later,
-    /// Nothing any more: it goes, and with it its hold on the descriptor.
+    /// Finished: drop the handler, and with it its hold on the descriptor.
     Over,
 }
 
-/// Something that has a descriptor.
+/// An object with a descriptor.
 type Source = Arc<dyn AsFd + Send + Sync>;
 type Handler = Box<dyn FnMut() -> Then + Send>;
 
@@ -75,7 +75,7 @@ struct Watched {
     handler: Mutex<Handler>,
 }
 
-/// A descriptor that is watched.
+/// The number of a watched descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Watch(u64);
 
@@ -100,10 +100,10 @@ fn poller() -> &'static Poller {
 
 // ---- what to wait for -------------------------------------------------------------------------
 
-/// Calls the handler when there is something to be read, until it says that it is over.
+/// Calls the handler whenever the descriptor is readable, until it returns `Over`.
 ///
 /// # Errors
-/// The descriptor is of a kind that cannot be waited for, as regular files are.
+/// The descriptor's kind cannot be waited for: a regular file, for example.
 pub(crate) fn watch(
     source: Source,
     handler: impl FnMut() -> Then + Send + 'static,
@@ -112,7 +112,7 @@ pub(crate) fn watch(
 }
 
 impl Watch {
-    /// For a handler that has to know its own.
+    /// Reserves a watch, for a handler that has to know its own.
     pub(crate) fn reserve() -> Watch {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // A number needs no order.
@@ -120,7 +120,7 @@ impl Watch {
     }
 }
 
-/// The same with a watch that was reserved.
+/// Watches as [`watch`] does, under a reserved number.
 ///
 /// # Errors
 /// As for `watch`.
@@ -148,7 +148,7 @@ pub(crate) fn watch_as(
     Ok(watch)
 }
 
-/// A handler that wanted to be called later wants to be called now, if there is something.
+/// Re-arms a paused watch: its handler is called as soon as the descriptor is ready.
 pub(crate) fn resume(watch: Watch) {
     if let Some(watched) = poller().find(watch) {
         // Refused if it is over.
@@ -156,7 +156,7 @@ pub(crate) fn resume(watch: Watch) {
     }
 }
 
-/// The handler is not called again, except where that happens already.
+/// Removes a watch: its handler is not called again, except where a call is already under way.
 pub(crate) fn forget(watch: Watch) {
     poller().take_out(watch);
 }
@@ -176,7 +176,7 @@ impl Poller {
             watched
         };
         if let Some(watched) = watched {
-            // Refused if it never was in the set.
+            // Refused if it was never in the set.
             let _ = self.poll.remove(watched.source.as_fd());
         }
     }
@@ -198,17 +198,17 @@ impl Poller {
     }
 }
 
-/// The next timer is due then. Call with the timers' lock, and [`stir`] without it if that is
-/// earlier than it was.
+/// Sets when the next timer is due. Call with the timers' lock, then [`stir`] without it if that is
+/// earlier than before.
 pub(crate) fn set_due(next: Option<Instant>) {
     // With the fences in `stir` and `wait`.
     DUE.store(next.map_or(NEVER, steady_of), Ordering::Relaxed);
 }
 
-/// There is something new to wait for: sees to it that somebody does.
+/// Makes sure that some thread waits for a new timer or descriptor.
 pub(crate) fn stir() {
-    // With the one in `wait`: either this thread sees until when somebody waits, or that one sees
-    // what is due.
+    // Pairs with the fence in `wait`: either this thread sees until when the other waits, or that
+    // one sees the new due time.
     fence(Ordering::SeqCst);
     match WAITS_UNTIL.load(Ordering::Relaxed) {
         0 => (hooks::get().see_to_outside)(),
@@ -217,7 +217,7 @@ pub(crate) fn stir() {
     }
 }
 
-/// A moment by the system's steady clock. Never too early.
+/// Converts a moment to the system's steady clock. Never too early.
 fn steady_of(moment: Instant) -> u64 {
     static START: OnceLock<(Instant, u64)> = OnceLock::new();
     let (start, steady) = *START.get_or_init(|| {
@@ -231,20 +231,20 @@ fn steady_of(moment: Instant) -> u64 {
 
 // ---- waiting ----------------------------------------------------------------------------------
 
-/// What is ready, for [`serve`].
+/// Ready descriptors, for [`serve`].
 pub(crate) type Ready = Vec<u64>;
 
-/// Is there anything to wait for?
+/// Tells whether there is anything to wait for.
 pub(crate) fn is_needed() -> bool {
     DUE.load(Ordering::Relaxed) != NEVER || LOOK_AT.load(Ordering::Relaxed) != NEVER
 }
 
-/// Waits until a timer is due, a descriptor is ready or the bell rings; may return for no reason.
-/// For one thread at a time.
+/// Waits until a timer is due, a descriptor is ready or the bell rings; may return spuriously. One
+/// thread at a time.
 pub(crate) fn wait(ready: &mut Ready) {
     let due = DUE.load(Ordering::Relaxed);
     WAITS_UNTIL.store(due.max(1), Ordering::Relaxed);
-    // With the one in `stir`.
+    // Pairs with the fence in `stir`.
     fence(Ordering::SeqCst);
     if DUE.load(Ordering::Relaxed) >= due {
         let time =
@@ -254,19 +254,19 @@ pub(crate) fn wait(ready: &mut Ready) {
     WAITS_UNTIL.store(0, Ordering::Relaxed);
 }
 
-/// Ends the wait of the thread that waits, or its next one.
+/// Ends the wait of the waiting thread, or the next wait.
 pub(crate) fn ring() {
     poller().poll.wake();
 }
 
-/// Wakes who waits, if anybody ever did.
+/// Rings the bell, if a thread ever waited.
 pub(crate) fn ring_if_made() {
     if POLLER.get().is_some() {
         ring();
     }
 }
 
-/// Is there anything to serve?
+/// Tells whether there is anything to serve.
 pub(crate) fn has_come(ready: &Ready) -> bool {
     !ready.is_empty() || is_due(clock::steady_ns())
 }
@@ -275,7 +275,7 @@ fn is_due(now: u64) -> bool {
     DUE.load(Ordering::Relaxed) <= now
 }
 
-/// Calls the handlers of what is ready, and gives the ticks that are due. The caller is counted as
+/// Calls the handlers of ready descriptors, and delivers the due ticks. The caller is counted as
 /// running, and runs no component.
 pub(crate) fn serve(ready: &mut Ready) {
     for key in ready.drain(..) {
@@ -288,8 +288,8 @@ pub(crate) fn serve(ready: &mut Ready) {
 
 // ---- in passing -------------------------------------------------------------------------------
 
-/// Should a busy thread look? Two loads, and a third of the coarse clock where there is anything to
-/// wait for.
+/// Tells whether a busy thread should look: two loads, and a read of the coarse clock if there is
+/// anything to wait for.
 pub(crate) fn is_time() -> bool {
     let next = DUE
         .load(Ordering::Relaxed)
@@ -297,7 +297,8 @@ pub(crate) fn is_time() -> bool {
     next != NEVER && clock::steady_coarse_ns() >= next
 }
 
-/// Serves what has come, unless somebody waits for it. The caller runs no component.
+/// Serves ready descriptors and due timers, unless some thread waits for them. The caller runs no
+/// component.
 pub(crate) fn look() {
     if WAITS_UNTIL.load(Ordering::Relaxed) != 0 {
         return;
@@ -306,7 +307,7 @@ pub(crate) fn look() {
     let mut ready = Ready::new();
     let at = LOOK_AT.load(Ordering::Relaxed);
     if at <= now {
-        // Of several, one looks. A descriptor that was added or removed meanwhile has its own say.
+        // Only one of several looks. Adding or removing a descriptor sets its own time.
         let next = now + LOOK_EVERY;
         if LOOK_AT
             .compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed)

@@ -1,17 +1,17 @@
-//! Which cores may be used, as that changes from outside: a control group or `taskset` takes some
+//! Tracks the usable cores, which change from outside: a control group or `taskset` takes some
 //! away, a processor goes offline, or they come back.
 
 use hearth_sys::affinity;
 
 use crate::exchange::carrier;
 
-/// What can be used of the machine now.
+/// The machine's usable cores.
 pub(super) struct Cores {
     /// Ascending.
     allowed: Vec<usize>,
 }
 
-/// What has changed.
+/// A change of the usable cores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) lost: Vec<usize>,
@@ -25,7 +25,7 @@ impl Change {
 }
 
 impl Cores {
-    /// As they are for the calling thread, which nobody has pinned.
+    /// Reads the cores of the calling thread, which must not be pinned.
     pub(super) fn look() -> Cores {
         Cores {
             allowed: affinity::allowed(),
@@ -36,7 +36,7 @@ impl Cores {
         &self.allowed
     }
 
-    /// Looks again. Workers whose core may be used are kept on it, whatever was done to their
+    /// Reads them again. Workers whose core is usable stay pinned to it, whatever was done to their
     /// threads meanwhile.
     pub(super) fn look_again(&mut self) -> Change {
         let Ok(now) = affinity::try_allowed() else {

@@ -1,4 +1,4 @@
-//! What was decided, for those who ask.
+//! Events that report the placer's decisions to listeners.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::ground::options::Servers;
 use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 
-/// So many moves are told by name in a line; the others are counted.
+/// Moves that a line names; it counts the others.
 const NAMED: usize = 16;
 
 /// A decision about placements while components ran.
@@ -42,7 +42,7 @@ pub enum Happened {
         /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for
         /// each second.
         before_ns: f64,
-        /// The same cost after the moves.
+        /// The modelled cost after the moves.
         after_ns: f64,
     },
     /// With [`Servers::Auto`], a server is called in another way from now on.
@@ -61,7 +61,7 @@ pub enum Happened {
 pub struct Move {
     /// The component's name, as in reports.
     pub component: String,
-    /// The CPU where it was; none if that may not be used any more, or if nothing had placed it.
+    /// The CPU where it was; none if that is not usable any more, or if it was never placed.
     pub from: Option<usize>,
     /// The CPU where it goes.
     pub to: usize,
@@ -163,30 +163,30 @@ type Listener = Box<dyn FnMut(&Event) + Send>;
 static LISTENERS: Part<Mutex<Vec<Listener>>> = Part::new(Mutex::default);
 static ARE_THERE: Part<AtomicBool> = Part::new(AtomicBool::default);
 
-/// Has `listener` called with each event from now on, by the thread that places.
+/// Registers `listener` for each later event; the placing thread calls it.
 pub(crate) fn listen(listener: Listener) {
     lock(&LISTENERS).push(listener);
     ARE_THERE.store(true, Ordering::Release);
 }
 
-/// Does anybody listen?
+/// Tells whether there are listeners.
 pub(super) fn are_there_listeners() -> bool {
     ARE_THERE.load(Ordering::Acquire)
 }
 
-/// Tells those who listen. One that panics is not called again.
+/// Calls the listeners. One that panics is not called again.
 pub(super) fn tell(event: &Event) {
-    // One after the other: meanwhile the list is empty.
+    // One event at a time: meanwhile the list is empty.
     static TELLS: Part<Mutex<()>> = Part::new(Mutex::default);
     let _tells = lock(&TELLS);
-    // Not while the list is locked: who is told may want to listen with another.
+    // Not with the list locked: a listener may register another.
     let listeners = std::mem::take(&mut *lock(&LISTENERS));
     let mut left: Vec<Listener> = listeners
         .into_iter()
         .filter_map(|mut listener| match call(|| listener(event)) {
             Ok(()) => Some(listener),
             Err(_) => {
-                // What it has may panic as it goes.
+                // Its captured values may panic as they are dropped.
                 let _ = call(|| drop(listener));
                 None
             }
@@ -224,7 +224,7 @@ mod tests {
         let count = Arc::clone(&told);
         listen(Box::new(move |_| {
             let count = Arc::clone(&count);
-            // From the next event on, for ever.
+            // From the next event on, forever.
             listen(Box::new(move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
             }));

@@ -1,4 +1,4 @@
-//! Which core a component is kept on.
+//! Chooses the core that a component is kept on.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use crate::hooks::{By, Choice, simulation};
 use crate::seats::registry;
 use crate::seats::seat::Identity;
 
-/// The cores this process may use, as they were at the start.
+/// The cores this process may use, as of the start.
 fn cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(affinity::allowed)
 }
 
-/// The core for a new component: the one asked for, else what the policy says. The main sequence
+/// Chooses the core for a new component: the one asked for, else the policy's. The main sequence
 /// and services stay with the operating system.
 pub(crate) fn choose(
     request: i32,
@@ -28,7 +28,7 @@ pub(crate) fn choose(
 ) -> Option<Choice> {
     // The first call comes before any thread is pinned.
     let cores = cores();
-    // Also of who goes elsewhere, and is there all the same.
+    // Looked up even for a component that goes elsewhere: it counts as present.
     let planned = planned(of, identity);
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
     if let Some(core) = requested {
@@ -42,7 +42,7 @@ pub(crate) fn choose(
     static PLACED: Part<AtomicUsize> = Part::new(AtomicUsize::default);
     let place = PLACED.fetch_add(1, Ordering::Relaxed);
     let one_of = |number: usize| match options::get().workers {
-        // More workers than cores are bound to none of them: their own numbers stand for them.
+        // More workers than cores are bound to none: workers go by their own numbers.
         Some(workers) if workers > cores.len() && options::get().carrying == Carrying::Workers => {
             number % workers
         }
@@ -65,8 +65,8 @@ pub(crate) fn choose(
     })
 }
 
-/// The core that the plan has for a component. It knows components by their type and their number
-/// among those of that type. That there is such a one is noted.
+/// Returns the plan's core for a component, and notes that the component exists. The plan knows
+/// components by their type and their number within that type.
 pub(crate) fn planned(of: *const ComponentType, identity: &Identity) -> Option<usize> {
     let plan = options::get().plan.as_ref()?;
     // SAFETY: component types are static, and their names literals.
@@ -85,7 +85,7 @@ fn random(place: usize) -> usize {
     crate::ground::choices::scramble(seed ^ crate::ground::choices::scramble(place as u64)) as usize
 }
 
-/// Is there such a core? The process may be kept from using it all the same.
+/// Tells whether the machine has this core; the process may still be barred from it.
 fn exists(core: usize) -> bool {
     if simulation::is_on() {
         return true;

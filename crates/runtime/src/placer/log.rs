@@ -1,5 +1,5 @@
-//! What the placer decided, told: to those who listen, and as a line each in the file that
-//! `HEARTH_PLACE_LOG` names; and as remarks in the recording if somebody watches.
+//! Reports the placer's decisions: to listeners, as one line each in the file that
+//! `HEARTH_PLACE_LOG` names, and as remarks in the recording if there is one.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,20 +20,20 @@ use crate::recording;
 use crate::seats::registry;
 use crate::seats::seat::Seat;
 
-/// Where it is written.
+/// The log's destinations.
 struct Log {
     file: Option<Mutex<File>>,
     began: Instant,
 }
 
 impl Log {
-    /// The one log. The first look at it is when the first component starts.
+    /// Returns the one log, opened when the first component starts.
     fn get() -> &'static Log {
         static LOG: Part<OnceLock<Log>> = Part::new(OnceLock::new);
         LOG.get_or_init(|| {
             let path = options::get().place_log.as_ref();
             Log {
-                // Who asked for the file has made sure that it can be written.
+                // The command that set the file has checked that it is writable.
                 file: path
                     .and_then(|path| File::create(path).ok())
                     .map(Mutex::new),
@@ -43,7 +43,7 @@ impl Log {
     }
 }
 
-/// Components begin to run.
+/// Starts the log's clock: components begin to run.
 pub(super) fn begin() {
     let _ = Log::get();
 }
@@ -52,7 +52,7 @@ fn is_wanted() -> bool {
     Log::get().file.is_some() || recording::is_on() || event::are_there_listeners()
 }
 
-/// Those who listen are told by whoever calls.
+/// Writes an event; the callers notify the listeners.
 fn tell(what: Happened) {
     event::tell(&write_down(what));
 }
@@ -65,14 +65,13 @@ fn write_down(what: Happened) -> Event {
         recorder.remark(&event.what.to_string());
     }
     if let Some(file) = &log.file {
-        // Nobody is left to tell if this fails.
+        // Nobody is left to notify if this fails.
         let _ = writeln!(lock(file), "{event}");
     }
     event
 }
 
-/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who
-/// listen.
+/// Reports a decision about a server. Its worker's thread calls, which cannot wait for listeners.
 pub(crate) fn server(seat: &Seat, way: Servers, why: String) {
     if is_wanted() {
         let component = registry::name_of(seat);
@@ -87,7 +86,7 @@ pub(crate) fn server(seat: &Seat, way: Servers, why: String) {
     }
 }
 
-/// Cores came and went.
+/// Reports that cores came or went.
 pub(super) fn cores(change: &Change) {
     if is_wanted() {
         tell(Happened::Cpus {
@@ -97,7 +96,7 @@ pub(super) fn cores(change: &Change) {
     }
 }
 
-/// Components move.
+/// Reports that components move.
 pub(super) fn moves(statistics: &Statistics, site: &Site, proposal: &Proposal) {
     if is_wanted() {
         let name_of = names(statistics);
@@ -139,8 +138,8 @@ fn names(statistics: &Statistics) -> impl Fn(usize) -> String {
     move |one| registry::name(all[one].0, all[one].1)
 }
 
-/// For each component that moves, with whom it talks most among those at its new place, and how
-/// many messages a second.
+/// Finds, for each component that moves, the peer at its new place with which it exchanges most
+/// messages, and how many a second.
 fn closest(proposal: &Proposal) -> HashMap<usize, (usize, f64)> {
     let plan = &proposal.plan.0;
     let mut between: HashMap<(usize, usize), f64> = HashMap::new();

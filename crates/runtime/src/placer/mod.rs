@@ -1,15 +1,16 @@
-//! `--place talk`, while the program runs: who talks with whom is
-//! [seen](crate::exchange::carrier::traffic) by samples, and components move where a plan by these
-//! figures wants them, if that is worth the move.
+//! `--place talk`, at run time: [samples](crate::exchange::carrier::traffic) show which components
+//! exchange messages, and components move to where a plan by these figures wants them, if that is
+//! worth the move.
 //!
-//! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It
-//! reads what carriers publish and leaves orders with workers; nobody ever waits for it.
+//! One thread does this, several times a second while anything runs, and sleeps while all sleeps.
+//! It reads the carriers' published samples and leaves move orders with workers; no thread ever
+//! waits for it.
 //!
-//! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move
-//! everything is seen anew; each move makes the time until the next may come twice as long, until
-//! moves have become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of
-//! two that [take turns](turns) it is remembered that two cores do no more for them than one. Who
-//! is nowhere yet, or where nobody may be, is placed at once, and alone.
+//! Three rules prevent flapping. A plan must be better by [`MARGIN`], twice in a row. After a move
+//! all statistics are cleared, and each move can double the time until the next, until moves are
+//! rare, and raises the gain that the next must have, up to [`CLEAR`]. And the placer remembers
+//! which pairs [take turns](turns): two cores do no more for them than one. A component without a
+//! place, or at one that is not usable any more, is placed at once, and alone.
 
 mod cores;
 mod event;
@@ -44,20 +45,21 @@ use site::{Scene, Site, Survey};
 use statistics::Statistics;
 use turns::Turns;
 
-/// How often placements are thought over: components that live for less are left where they are.
+/// Interval between placement decisions: components that live for less are left where they are.
 const EVERY: Duration = Duration::from_millis(100);
-/// Nothing is decided by less than was seen in so long.
+/// Least observed time that a decision needs.
 const SEEN_NS: f64 = 80e6;
-/// A plan is followed if it costs less by this part: what samples and the model may be wrong by.
+/// Relative gain that a plan must have: the possible error of samples and model.
 const MARGIN: f64 = 0.1;
-/// Whoever moves again soon was wrong by more than that: the margin becomes larger by this factor.
+/// Factor by which the margin grows when a component moves again soon: the error was larger than
+/// the margin.
 const DOUBT: f64 = 1.5;
-/// A move that was followed by none for so long was none too many.
+/// Time without another move after which the margin returns to [`MARGIN`].
 const CONTENT: Duration = Duration::from_secs(60);
-/// One that costs less by this part is followed at once, others when they are found twice.
+/// Relative gain from which a plan is followed at once; others must be found twice.
 const CLEAR: f64 = 0.3;
-/// A plan pays for its moves within a second, which is a round here. What moving a component takes
-/// is from its worker's part to the first messages at its new place.
+/// A plan pays for its moves within a second, which is a round here. A move's cost counts from its
+/// worker's part to the first messages at the new place.
 const PATIENCE: Patience = Patience {
     rounds: 1.0,
     move_ns: 30_000.0,
@@ -69,30 +71,30 @@ const EFFORT: Effort = Effort {
     steps: 2_000,
     seed: 1,
 };
-/// To think takes so large a part of a core's time, at most.
+/// Planning takes at most one part in this many of a core's time.
 const DUTY: u32 = 100;
-/// At least so long after a move comes the next, and at most.
+/// Least and most time between a move and the next.
 const REST_MIN: Duration = Duration::from_millis(150);
 const REST_MAX: Duration = Duration::from_secs(5);
 
 static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
 static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
 
-/// The first carrier starts. The calling thread is not pinned.
+/// Starts the placer with the first carrier. The calling thread must not be pinned.
 pub(crate) fn start() {
     let is_first = options::get().watches_traffic() && !STARTED.swap(true, Ordering::Relaxed);
-    // Before the log is there: who sees it may take cores away, and the placer is to notice.
+    // Before the log exists: a reader of the log may take cores away, and the placer must notice.
     let cores = is_first.then(Cores::look);
     log::begin();
     let Some(cores) = cores else { return };
-    // Without the thread everything stays where it began, and works.
+    // Without the thread all components stay where they began, and work.
     let _ = runtime::spawn("placer", 4 << 20, || Placer::new(cores).live());
 }
 
-/// Something was published.
+/// Wakes the placer: a carrier has published samples.
 pub(crate) fn notice() {
-    // With the fence in `sleep`: either that thread sees what was published, or this one that it
-    // sleeps.
+    // Pairs with the fence in `sleep`: either that thread sees the samples, or this one sees that
+    // it sleeps.
     fence(Ordering::SeqCst);
     let asleep = &*ASLEEP;
     if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
@@ -100,22 +102,22 @@ pub(crate) fn notice() {
     }
 }
 
-/// What could be done.
+/// A possible new placement.
 struct Proposal {
     scene: Scene,
     plan: Placement,
-    /// Which components of the scene are elsewhere in the plan.
+    /// Scene indices of the components that the plan moves.
     moves: Vec<usize>,
-    /// What is best for those who are where nobody may be any more, or were never placed, with all
-    /// others where they are.
+    /// The best placement of components whose core is not usable any more, or that were never
+    /// placed, with all others unmoved.
     here: Placement,
-    /// What J is, in ns a second, and what it would be.
+    /// Current and planned J, in ns a second.
     now_ns: f64,
     then_ns: f64,
 }
 
 impl Proposal {
-    /// That those who are nowhere get a place, and nobody else another.
+    /// Reduces the proposal to placing the homeless components; no other moves.
     fn of_the_homeless(mut self) -> Proposal {
         let at = &self.scene.at;
         self.moves.retain(|&one| at[one].is_none());
@@ -127,25 +129,25 @@ impl Proposal {
 
 struct Placer {
     cores: Cores,
-    /// None where nothing can be known of the machine.
+    /// None if nothing is known of the machine.
     survey: Option<Survey>,
     is_surveyed: bool,
     site: Option<Site>,
     statistics: Statistics,
     turns: Turns,
     looked: Instant,
-    /// Where threads were put, with a thread for each component.
+    /// Slots of threads, with a thread for each component.
     threads: BTreeMap<u64, Slot>,
-    /// A plan was better the last time.
+    /// The last look found a better plan.
     was_better: bool,
-    /// No move before.
+    /// Earliest moment of the next move.
     next_move: Instant,
     rest: Duration,
-    /// By what part a plan must cost less.
+    /// Relative gain that a plan must have.
     margin: f64,
-    /// The last plan that was followed.
+    /// Moment of the last plan that was followed.
     moved: Option<Instant>,
-    /// No thought before.
+    /// Earliest moment of the next decision.
     next_thought: Instant,
 }
 
@@ -188,8 +190,7 @@ impl Placer {
                 self.look_at_site();
             }
             if !self.is_surveyed && self.statistics.span_ns() >= SEEN_NS {
-                // Not sooner, as it takes a core, and most programs have something to do as they
-                // start.
+                // Not sooner: the survey takes a core, and most programs are busy as they start.
                 self.is_surveyed = true;
                 self.survey = Survey::load(self.cores.allowed());
                 self.look_at_site();
@@ -204,12 +205,12 @@ impl Placer {
     fn look_at_site(&mut self) {
         let allowed = self.cores.allowed();
         self.site = self.survey.as_ref().and_then(|survey| survey.site(allowed));
-        // Slots are others now.
+        // The slots have changed.
         self.threads.clear();
         self.turns.look_anew();
     }
 
-    /// Looks for a better plan, and follows it if it is worth that.
+    /// Looks for a better plan, and follows it if it is worth its moves.
     fn think(&mut self, change: &Change) {
         let Some(proposal) = self.propose() else {
             return;
@@ -232,7 +233,8 @@ impl Placer {
         }
     }
 
-    /// The best plan for what was seen. None if too little was, or there is no choice.
+    /// Finds the best plan for the observed traffic. None if too little was observed, or there is
+    /// no choice.
     fn propose(&mut self) -> Option<Proposal> {
         let site = self.site.as_ref()?;
         if self.statistics.span_ns() < SEEN_NS {
@@ -253,7 +255,7 @@ impl Placer {
         let near = replan(graph, machine, &options, &here, &PATIENCE, EFFORT).ok()?;
         let (now_ns, mut then_ns) = (near.before_ns, near.cost.total_ns);
         let mut plan = near.placement;
-        // What few moves cannot reach, if it is far better.
+        // A far better plan may lie beyond the reach of few moves.
         let anew = talk(graph, machine, &options, EFFORT, Some(&plan)).ok()?;
         if anew.cost.total_ns < (1.0 - CLEAR) * then_ns {
             (plan, then_ns) = (anew.placement, anew.cost.total_ns);
@@ -272,7 +274,7 @@ impl Placer {
         })
     }
 
-    /// Does a plan pay for its moves, and is it time?
+    /// Tells whether a plan pays for its moves, and whether it is time.
     fn is_worth(&mut self, proposal: &Proposal) -> bool {
         let (now, then) = (proposal.now_ns, proposal.then_ns);
         let moves = proposal.moves.len() as f64;
@@ -285,12 +287,12 @@ impl Placer {
         is_better && (was_better || is_clear) && Instant::now() >= self.next_move
     }
 
-    /// Has components go where a plan wants them.
+    /// Orders components to the plan's places.
     fn order(&mut self, proposal: &Proposal) {
         let Proposal {
             scene, plan, moves, ..
         } = proposal;
-        // Of those that have ended nothing is kept: there may be thousands a second.
+        // Forget ended components: there may be thousands a second.
         carrier::keep_running(&mut self.threads);
         let Some(site) = self.site.as_ref() else {
             return;
@@ -320,10 +322,10 @@ impl Placer {
         }
     }
 
-    /// After a plan was followed: all is seen anew, and the next one waits.
+    /// Clears all statistics after a plan was followed, and delays the next plan.
     fn rest(&mut self) {
         let now = Instant::now();
-        // A program of phases moves at each; one that is never content, ever more rarely.
+        // A program with phases moves at each; one that never settles, ever more rarely.
         let is_early = now < self.next_move + REST_MAX;
         self.rest = match is_early {
             true => (2 * self.rest).min(REST_MAX),

@@ -1,5 +1,4 @@
-//! The machine that the program runs on, as placement takes it, and what was seen of the program as
-//! a graph.
+//! The machine as placement takes it, and the observed program as a graph.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +14,16 @@ use crate::exchange::carrier;
 use crate::exchange::carrier::traffic::NO_WORKER;
 use crate::ground::options::{self, Carrying};
 
-/// What is known of the machine, whichever of its cores may be used.
+/// Knowledge of the whole machine, usable cores or not.
 pub(super) struct Survey {
     profile: Profile,
     model: Model,
 }
 
 impl Survey {
-    /// The profile that was given, or the one in the file that `HEARTH_MACHINE` names, or else
-    /// cores that are all alike. A file that is no profile is as none: who starts a program with
-    /// one has looked at it.
+    /// Loads the given profile, or the one in the file that `HEARTH_MACHINE` names, or else assumes
+    /// cores that are all alike. A file without a valid profile counts as none: the command that
+    /// starts the program has checked it.
     pub(super) fn load(allowed: &[usize]) -> Option<Survey> {
         let options = options::get();
         let in_file = || std::fs::read_to_string(options.machine_file.as_ref()?).ok();
@@ -39,14 +38,14 @@ impl Survey {
             allowed.iter().all(|&core| known.contains(&(core as u32)))
         };
         let profile = read.filter(has_all).or_else(|| alike(allowed))?;
-        // What was fitted to another profile is of no use.
+        // A model fitted to another profile is useless here.
         let is_files = options.machine.is_none();
         let known = is_files.then(|| tuned(&profile)).flatten();
         let model = known.or_else(|| Model::fitted(&profile).ok())?;
         Some(Survey { profile, model })
     }
 
-    /// What of it may be used.
+    /// Returns the usable part.
     pub(super) fn site(&self, allowed: &[usize]) -> Option<Site> {
         let cpus = |cores: &[usize]| -> Vec<OsThread> {
             cores.iter().map(|&core| OsThread(core as u32)).collect()
@@ -61,7 +60,7 @@ impl Survey {
                 slots: BTreeMap::new(),
             });
         }
-        // Only where a worker is, and its core may be used.
+        // Only slots with a worker and a usable core.
         let stations: Vec<(usize, u16)> = carrier::stations()
             .into_iter()
             .filter_map(|station| Some((station.core?, station.index)))
@@ -88,7 +87,7 @@ impl Survey {
     }
 }
 
-/// The model as it was fitted to the profile before, if `HEARTH_TUNING` names what came of that.
+/// Reads the model fitted to the profile earlier, if `HEARTH_TUNING` names the result.
 fn tuned(profile: &Profile) -> Option<Model> {
     let named = options::get().tuning_file.as_ref()?;
     let tuning = Tuning::from_json(&std::fs::read_to_string(named).ok()?).ok()?;
@@ -124,55 +123,55 @@ impl Site {
     }
 }
 
-/// So many cores of one package, at the numbers that they have here.
+/// A profile of alike cores in one package, with their real numbers.
 fn alike(allowed: &[usize]) -> Option<Profile> {
     let count = 1 + allowed.iter().copied().max()?;
     let machine = synthetic::parse(&format!("1 package, {count} cores")).ok()?;
     Some(Profile::assumed(machine))
 }
 
-/// Where components can be.
+/// The places for components.
 pub(super) struct Site {
     pub(super) machine: Machine,
     pub(super) carrier: Carrier,
-    /// By slot; none with a thread for each component.
+    /// Workers by slot; empty with a thread for each component.
     workers: Vec<u16>,
     slots: BTreeMap<u16, Slot>,
 }
 
 impl Site {
-    /// Has a component anywhere else to go?
+    /// Tells whether a component has more than one place to go.
     pub(super) fn is_choice(&self) -> bool {
         self.machine.slots().len() > 1
     }
 
-    /// The slot of a worker, if it may be used.
+    /// Returns the slot of a worker, if usable.
     fn slot_of(&self, worker: u16) -> Option<Slot> {
         self.slots.get(&worker).copied()
     }
 
-    /// The worker of a slot; none with a thread for each component.
+    /// Returns the worker of a slot; none with a thread for each component.
     pub(super) fn worker_of(&self, slot: Slot) -> Option<u16> {
         self.workers.get(slot.index()).copied()
     }
 
-    /// The core of a slot.
+    /// Returns the core of a slot.
     pub(super) fn core_of(&self, slot: Slot) -> usize {
         self.machine.os(slot).0 as usize
     }
 }
 
-/// A program as it was seen lately.
+/// The program as observed lately.
 pub(super) struct Scene {
     pub(super) graph: Graph,
-    /// The number of each component, ascending.
+    /// The components' numbers, ascending.
     pub(super) ids: Vec<u64>,
-    /// Where each is; none if its core may not be used, or it was never placed.
+    /// Slot of each; none if its core is not usable, or it was never placed.
     pub(super) at: Vec<Option<Slot>>,
 }
 
 impl Scene {
-    /// What the statistics say. `threads` knows where threads were put.
+    /// Builds the scene from the statistics. `threads` has the slots of threads.
     pub(super) fn new(
         statistics: &Statistics,
         site: &Site,
@@ -224,8 +223,8 @@ impl Scene {
         scene
     }
 
-    /// How long components ran has their messages in it, where they are now; what they compute has
-    /// not.
+    /// Subtracts the messages' cost, at their current places, from running times: a component's
+    /// computing time has no messages in it.
     fn take_messages_off(&mut self, site: &Site) {
         for connection in &self.graph.connections {
             let (from, to) = (connection.from.index(), connection.to.index());

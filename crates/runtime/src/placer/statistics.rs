@@ -1,63 +1,63 @@
-//! What the samples add up to: rates that forget.
+//! Sums samples into rates that decay.
 
 use std::collections::HashMap;
 
 use crate::exchange::carrier::traffic::{Seen, Who};
 
-/// What was seen weighs e times less after so long.
+/// Time in which an observation's weight falls by a factor of e.
 const MEMORY_NS: f64 = 400e6;
-/// What is left of it below this is forgotten.
+/// Weight below which an observation is dropped.
 const FORGOTTEN: f64 = 1e-3;
 
-/// A sum that forgets.
+/// A decaying sum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum(f64);
 
-/// What is known of a component.
+/// Statistics of a component.
 #[derive(Clone, Debug)]
 pub(super) struct Component {
     pub(super) who: Who,
-    /// The number of its worker when it was seen last.
+    /// The number of its last observed worker.
     pub(super) home: u16,
     pub(super) stays: bool,
     busy_ns: Sum,
     runs: Sum,
 }
 
-/// What is known of messages from one component to another.
+/// Statistics of messages from one component to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Connection {
     messages: Sum,
     bytes: Sum,
     sized: Sum,
-    /// By half-channels that others use, too.
+    /// Sent by half-channels that others share.
     is_shared: bool,
 }
 
-/// What passes from one component to another.
+/// Traffic from one component to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Flow {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// A second.
+    /// Messages a second.
     pub(super) messages: f64,
-    /// Of one message.
+    /// Bytes a message.
     pub(super) bytes: f64,
     pub(super) is_shared: bool,
 }
 
-/// All that was seen lately.
+/// All recent observations.
 #[derive(Default)]
 pub(super) struct Statistics {
-    /// How long that is, in ns.
+    /// Observed time, in ns.
     span: Sum,
     components: HashMap<u64, Component>,
-    /// By sender and receiver.
+    /// Keyed by sender and receiver.
     connections: HashMap<(u64, u64), Connection>,
 }
 
 impl Statistics {
-    /// Time passes.
+    /// Ages all sums by elapsed time.
     pub(super) fn age(&mut self, elapsed_ns: u64) {
         let elapsed = elapsed_ns as f64;
         let kept = (-elapsed / MEMORY_NS).exp();
@@ -75,7 +75,7 @@ impl Statistics {
         });
     }
 
-    /// Adds what was seen since.
+    /// Adds new samples.
     pub(super) fn add(&mut self, seen: &[Seen]) {
         for one in seen {
             let known = self
@@ -108,19 +108,19 @@ impl Statistics {
         }
     }
 
-    /// A component was sent to another worker.
+    /// Records that a component was sent to another worker.
     pub(super) fn went(&mut self, id: u64, to: u16) {
         if let Some(known) = self.components.get_mut(&id) {
             known.home = to;
         }
     }
 
-    /// How long what is known was seen for, in ns; less counts for less.
+    /// Returns the observed time behind the statistics, in ns, decayed as they are.
     pub(super) fn span_ns(&self) -> f64 {
         self.span.0
     }
 
-    /// All components, with the share of a core that each takes; in creation order.
+    /// Returns all components, each with its share of a core, in creation order.
     pub(super) fn components(&self) -> Vec<(&Component, f64)> {
         let span = self.span.0.max(1.0);
         let mut all: Vec<(&Component, f64)> = self
@@ -132,7 +132,7 @@ impl Statistics {
         all
     }
 
-    /// All connections between components that are known, by their numbers.
+    /// Returns all known connections between components, by their numbers.
     pub(super) fn connections(&self) -> Vec<Flow> {
         let span_s = self.span.0.max(1.0) / 1e9;
         let is_known = |id| self.components.contains_key(id);

@@ -1,5 +1,5 @@
-//! Programs whose traffic changes, as the placer sees them: what is proposed by figures that come
-//! every tenth of a second. Time here is counted, not waited for.
+//! Programs whose traffic changes, as the placer sees them: samples come every tenth of a second.
+//! Time here is counted, not waited for.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -12,17 +12,17 @@ use crate::exchange::carrier::traffic::{End, Seen, Who};
 mod turns;
 
 const TICK_NS: u64 = 100_000_000;
-/// Most programs here settle within so many ticks.
+/// Ticks within which most programs here settle.
 const SOON: usize = 30;
 
-/// What goes on, a second: shares of a core that components compute, and messages from one to the
-/// other.
+/// The load in a second: shares of a core that components compute, and messages from one component
+/// to another.
 struct Life<'a> {
     work: &'a [f64],
     messages: &'a [(usize, usize, f64)],
 }
 
-/// A placer, and where it has put the components.
+/// A placer, and its placement of the components.
 struct Watched {
     placer: Placer,
     homes: Vec<u16>,
@@ -38,7 +38,7 @@ impl Watched {
         }
     }
 
-    /// A tenth of a second passes. Returns how many components move.
+    /// Lets a tenth of a second pass. Returns how many components move.
     fn tick(&mut self, life: &Life) -> usize {
         let seen = seen(life, |one| self.homes[one]);
         self.placer.statistics.age(TICK_NS);
@@ -50,16 +50,17 @@ impl Watched {
             return 0;
         }
         for &one in &proposal.moves {
-            // Those in the scene are in creation order, and numbered from 1.
+            // The scene's components are in creation order, and numbered from 1.
             self.homes[proposal.scene.ids[one] as usize - 1] = proposal.plan.0[one].0 as u16;
         }
         self.placer.rest();
-        // Nobody waits here.
+        // No real time passes here.
         self.placer.next_move = Instant::now();
         proposal.moves.len()
     }
 
-    /// As many ticks as a program may need to settle, and as many again in which nobody moves.
+    /// Runs as many ticks as a program may need to settle, and as many again in which nothing
+    /// moves.
     fn settle(&mut self, life: &Life) {
         for _ in 0..SOON {
             self.tick(life);
@@ -69,7 +70,7 @@ impl Watched {
     }
 }
 
-/// What carriers would publish of a tenth of a second.
+/// The carriers' samples of a tenth of a second.
 fn seen(life: &Life, home: impl Fn(usize) -> u16) -> Vec<Seen> {
     let end = |one: usize| {
         Some(End {
@@ -119,7 +120,7 @@ fn whoever_talks_with_another_in_a_later_phase_goes_there() {
     let mut watched = Watched::new("2 packages, 2 cores", &[0, 1, 2, 3]);
     let together = |watched: &Watched, a: usize, b: usize| watched.homes[a] == watched.homes[b];
     let talk = 5e5;
-    // Who moves when is the costs' affair; who is with whom is not.
+    // The costs decide which one moves when; the resulting pairs are fixed.
     for (partner, other) in [(1, 2), (2, 1), (3, 1)] {
         let messages = [(0, partner, talk), (partner, 0, talk)];
         let mut work = [0.2; 4];
@@ -191,7 +192,7 @@ fn of_thousands_that_come_and_go_nothing_is_kept() {
         statistics.add(&newcomers);
         most = most.max(statistics.components().len());
     }
-    // Of three seconds and what was seen oftener, of 20.
+    // Kept: components of the last three seconds, and of the last 20 where seen more often.
     assert!(most < 40_000, "{most}");
     for _ in 0..100 {
         statistics.age(TICK_NS);
@@ -209,7 +210,7 @@ fn of_thousands_that_come_and_go_nothing_is_kept() {
 fn newcomers_get_a_place_and_move_nobody() {
     let mut placer = Placer::new(Cores::look());
     placer.site = Some(Site::described("1 package, 4 cores", Carrier::Threads));
-    // Two that are not quite where they would best be, and others that have no place.
+    // Two slightly off their best place, and others without a place.
     let slots = placer.site.as_ref().map(|site| site.machine.slots().len());
     assert_eq!(slots, Some(4));
     placer.threads = BTreeMap::from([(1, Slot(0)), (2, Slot(1))]);

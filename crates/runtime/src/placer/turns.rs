@@ -1,13 +1,14 @@
-//! Who only waits for whom: of two that take turns, two cores do no more than one.
+//! Finds pairs that take turns, a client waiting for its server: two cores do no more for them than
+//! one.
 //!
-//! On one core a client and its server look as two neighbours do that compute and then exchange:
-//! each runs, sends, and waits to receive. So nothing is said of pairs on one core. On two cores
-//! the neighbours overlap, and turns never do: what both take of their cores, added up, is no more
-//! than one core has. Where neither core had too much to do meanwhile, one would have done for
-//! both, whatever they are.
+//! On one core a client and its server look like two neighbours that compute and then exchange:
+//! each runs, sends, and waits to receive. So pairs on one core are not judged. On two cores
+//! neighbours overlap, and turns never do: both shares added up are no more than one core. If
+//! neither core was overloaded meanwhile, one would have done for both, whatever they are.
 //!
-//! That is kept when they come together, where it could not be seen any more, until they do
-//! something else: what they compute for a message, or how often they talk, changes by a factor.
+//! The verdict is kept when the two come together, where turns cannot be observed any more, until
+//! the pair changes its behaviour: its computing time for a message, or its rate of messages,
+//! changes by a factor.
 
 use std::collections::BTreeMap;
 
@@ -17,74 +18,76 @@ use hearth_place::slots::Slot;
 use super::site::Scene;
 use super::statistics::Statistics;
 
-/// Nothing is said of a pair that was where it is for fewer looks, or for less than so long.
+/// Looks, and [`SEEN_NS`] of time, that a pair must have stayed in place before it is judged.
 const LOOKS: u32 = 3;
 const SEEN_NS: f64 = 200e6;
-/// Two whose shares sum up to less never ran together, as far as samples tell; to more, they did.
+/// Sums of two shares: up to this one the two never ran together, as far as samples tell; from
+/// [`OVERLAP_LEAST`] on they did.
 const APART_MOST: f64 = 1.05;
 const OVERLAP_LEAST: f64 = 1.15;
-/// A core with more to do may have kept those waiting that are on it.
+/// Load from which a core may have kept its components waiting.
 const BUSY: f64 = 0.9;
-/// Who asks talks with this part of its messages to whom it asks, at least.
+/// Least part of its messages that a client exchanges with its server.
 const MOSTLY: f64 = 0.8;
-/// Messages of one direction by those of the other, for each request having its answer, at most.
-/// Samples of few are far off.
+/// Largest ratio of the messages of the two directions at which each request still counts as
+/// answered. Samples of few are far off.
 const UNEVEN: f64 = 2.0;
-/// Who does something else does it by this factor; the next time it has to be twice as much.
+/// Factor that counts as a change of behaviour; the next one must be twice as large.
 const OTHERWISE: f64 = 3.0;
-/// A pair that was not seen for so many looks is forgotten.
+/// Looks after which an unobserved pair is forgotten.
 const FORGOTTEN: u32 = 300;
 
-/// What a pair does on one core.
+/// A pair's pace on one core.
 #[derive(Clone, Copy)]
 struct Pace {
     /// Requests a second.
     rate: f64,
-    /// What both compute for one, in seconds.
+    /// Computing time of both for one request, in seconds.
     round: f64,
 }
 
 impl Pace {
-    /// By what factor one is off the other, at least 1. Who talks less may have less of its core.
+    /// Returns the factor between the two paces, at least 1. A slower rate may come with less of
+    /// its core.
     fn off(self, other: Pace) -> f64 {
         let round = (self.round / other.round).max(other.round / self.round);
         (self.rate / other.rate).max(round)
     }
 }
 
-/// What is known of a pair.
+/// Knowledge of a pair.
 struct Pair {
-    /// Where it was at the last look, and for how many looks in a row.
+    /// Its place at the last look, and for how many looks in a row.
     at: (Slot, Slot),
     looks: u32,
-    /// Looks since it was seen.
+    /// Looks since it was last observed.
     unseen: u32,
     takes_turns: bool,
-    /// Since it takes turns: what it did when it was on one core first.
+    /// Once it takes turns: its first pace on one core.
     together: Option<Pace>,
-    /// By what factor it does something else.
+    /// Factor that counts as a change of its behaviour.
     otherwise: f64,
 }
 
-/// What was seen of a pair at one look.
+/// One look at a pair.
 struct Sight {
     at: (Slot, Slot),
     pace: Pace,
-    /// What both take of their cores, for each other.
+    /// Shares of their cores that both take for each other.
     shares: f64,
     /// One of their cores may have kept them waiting.
     is_busy: bool,
 }
 
-/// Which pairs take turns.
+/// The pairs that take turns.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// By who asks and who answers.
+    /// Keyed by client and server.
     pairs: BTreeMap<(u64, u64), Pair>,
 }
 
 impl Turns {
-    /// Learns from what was seen lately, and tells the scene's connections.
+    /// Learns from recent statistics, and marks the scene's connections.
     pub(super) fn tell(&mut self, statistics: &Statistics, scene: &mut Scene) {
         let is_enough = statistics.span_ns() >= SEEN_NS;
         for pair in self.pairs.values_mut() {
@@ -105,13 +108,13 @@ impl Turns {
         }
     }
 
-    /// Does one wait for what the other answers, as far as was seen?
+    /// Tells whether the first was observed to wait for the second's answers.
     pub(super) fn takes_turns(&self, asks: u64, answers: u64) -> bool {
         let pair = self.pairs.get(&(asks, answers));
         pair.is_some_and(|pair| pair.takes_turns)
     }
 
-    /// Slots are others now.
+    /// Restarts the count of looks: the slots have changed.
     pub(super) fn look_anew(&mut self) {
         for pair in self.pairs.values_mut() {
             pair.looks = 0;
@@ -149,7 +152,7 @@ impl Pair {
         }
     }
 
-    /// On one core nobody sees whether two take turns, but whether they go on as before.
+    /// Checks a pair on one core: turns cannot be observed there, a change of pace can.
     fn look_together(&mut self, pace: Pace) {
         if !self.takes_turns {
             return;
@@ -163,8 +166,8 @@ impl Pair {
     }
 }
 
-/// The pairs that may take turns: messages go to and fro, and one of the two talks with hardly
-/// anyone else. That one comes first.
+/// The pairs that may take turns: messages go both ways, and one of the two, listed first, talks
+/// with hardly any other component.
 fn sights(statistics: &Statistics, scene: &Scene) -> Vec<((u64, u64), Sight)> {
     let shares: Vec<f64> = statistics
         .components()
@@ -209,7 +212,7 @@ fn sights(statistics: &Statistics, scene: &Scene) -> Vec<((u64, u64), Sight)> {
     let mut found = Vec::new();
     for (&(a, b), &there) in messages.iter().filter(|((a, b), _)| a < b) {
         let back = messages.get(&(b, a)).copied().unwrap_or(0.0);
-        // Of two that both talk with each other alone, it does not matter who is said to ask.
+        // Of two that talk only with each other, either may be listed as the client.
         let one = sight(a, b, there, back).map(|sight| ((a, b), sight));
         let one = one.or_else(|| sight(b, a, back, there).map(|sight| ((b, a), sight)));
         found.extend(one.map(|((a, b), sight)| ((scene.ids[a], scene.ids[b]), sight)));

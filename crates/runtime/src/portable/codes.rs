@@ -1,8 +1,8 @@
-//! Type codes back to types: what a box from another node holds.
+//! Turns type codes back into types: the type of a box from another node.
 //!
 //! A code tells a type's whole structure (language reference, section 3), so a descriptor can be
-//! made from it: equal codes are equal types, and the compiler lays structs out as C does, which is
-//! done here again. Descriptors that were made stay for good, one a code.
+//! made from it: equal codes are equal types, and the compiler lays structs out as C does, as this
+//! module does again. Descriptors stay for good once made, one a code.
 //!
 //! In codes, `_` ends a name. An underscore inside a name is written `$`.
 
@@ -13,26 +13,26 @@ use std::sync::Mutex;
 use crate::abi::{Field, Kind, Object, Type, literal};
 use crate::ground::sync::lock_std as lock;
 
-/// Types within types.
+/// Deepest nesting of types.
 const DEEPEST: usize = 64;
-/// How many types a program takes from outside, and how many bytes they may take together:
+/// Most types that a program accepts from outside, and the bytes they may take together:
 /// descriptors are never freed. Compiled programs' own types are not counted.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 4 << 20;
-/// The longest code that is looked at.
+/// The longest code accepted.
 const LONGEST: usize = 64 << 10;
 
-/// The types that were made.
+/// The types made so far.
 #[derive(Default)]
 struct Known {
     by_code: HashMap<String, &'static Type>,
-    /// What they take.
+    /// Bytes that they take.
     bytes: usize,
 }
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
-/// The type that a code stands for. None for what is no code, and for codes of components and
+/// Returns the type of a code. None for an invalid code, and for codes of components and
 /// procedures, which stay on their node.
 pub(crate) fn type_of_code(code: &str) -> Option<&'static Type> {
     lock(&KNOWN).get_or_insert_default().type_of(code)
@@ -66,8 +66,8 @@ impl Known {
     }
 }
 
-/// Does every value of this type stay on its node, or some? A box may hold anything: it is looked
-/// into when it is sent.
+/// Tells whether some value of this type must stay on its node. A box may hold anything: its
+/// content is checked when it is sent.
 pub(crate) fn leave_no_node(of: &Type) -> bool {
     match of.kind {
         Kind::In | Kind::Out | Kind::Component | Kind::Procedure | Kind::Foreign => true,
@@ -85,7 +85,7 @@ pub(crate) fn leave_no_node(of: &Type) -> bool {
     }
 }
 
-/// How many labels an enum has: each ends in `_`, and so does the list.
+/// Counts an enum's labels: each ends in `_`, and so does the list.
 pub(super) fn label_count(of: &Type) -> u32 {
     // SAFETY: codes are literals.
     let code = unsafe { literal(of.code) };
@@ -177,7 +177,7 @@ impl Codes<'_> {
     }
 }
 
-/// A descriptor still to be made.
+/// A descriptor yet to be made.
 struct Plan {
     kind: Kind,
     size: u32,
@@ -195,7 +195,7 @@ impl Plan {
         }
     }
 
-    /// What its descriptor takes, with its entry among those known.
+    /// Returns the bytes of its descriptor, with its entry among the known types.
     fn bytes(&self, code: &str) -> usize {
         let fields = self.fields.iter();
         let of_field = |(name, _): &(String, _)| name.len() + size_of::<Field>();
@@ -252,7 +252,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// A struct with a field of that name.
+    /// The code of a struct with a field of that name.
     fn code(name: &str) -> String {
         format!("Si{name}__")
     }

@@ -14,7 +14,7 @@
 //! A length takes as many bytes as it needs: seven bits each, low bits first, the high bit set in
 //! all but the last. Channels, components and procedures belong to their node and stay there.
 //!
-//! Reading has two steps, so that bytes from outside are judged before anybody's heap is touched:
+//! Reading has two steps, so that bytes from outside are judged before any heap is touched:
 //! [`read`] makes a [`Portable`] or refuses, [`Portable::place`] cannot fail.
 
 mod codes;

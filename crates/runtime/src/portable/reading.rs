@@ -1,4 +1,4 @@
-//! From bytes to values.
+//! Reads values from bytes.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::abi::{AnyBox, Array, Component, HEADER_BYTES, Kind, Object, Type, Val
 use crate::exchange::values::object::is_reference;
 use crate::exchange::{external, values::heap};
 
-/// A value that stands in no component's heap.
+/// A value outside any component's heap.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Portable {
     /// integer, unsigned, real or enum
@@ -22,8 +22,8 @@ pub(crate) enum Portable {
     /// The fields of a struct.
     Struct(Vec<Portable>),
     Array(Vec<Portable>),
-    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for
-    /// each would take 32 times as much.
+    /// An array of numbers, labels or bits: the bytes of its elements, as read. A value for each
+    /// would take 32 times as much.
     Flat(Vec<u8>),
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn read(of: &Type, bytes: &[u8]) -> Option<Portable> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// Of the enums that were met. They are counted in the types' codes, which may be long, and
-    /// their values many.
+    /// Label counts of the enums read so far. Counting reads the types' codes, which may be long,
+    /// and values may be many.
     label_counts: HashMap<*const Type, u32>,
 }
 
@@ -87,8 +87,7 @@ impl Reader<'_> {
                 if !is_reference(element) {
                     return self.flat(element, length).map(Portable::Flat);
                 }
-                // Each element takes a byte at least: a length without elements is no reason to
-                // ask for memory.
+                // Each element takes a byte at least: a length without elements gets no memory.
                 if length > self.bytes.len() {
                     return None;
                 }
@@ -99,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    /// So many elements without references.
+    /// Reads this many elements without references.
     fn flat(&mut self, element: &Type, length: usize) -> Option<Vec<u8>> {
         let size = length.checked_mul(element.size as usize)?;
         let (elements, rest) = self.bytes.split_at_checked(size)?;
@@ -231,7 +230,7 @@ impl Portable {
 
 const COUNTED_ONCE: Object = Object { refs: 1, spare: 0 };
 
-/// Puts a value into a slot of this type.
+/// Writes a value into a slot of this type.
 ///
 /// # Safety
 /// `place` is such a slot.

@@ -1,4 +1,4 @@
-//! Random values of random types make the journey and come back equal.
+//! Random values of random types survive the round trip.
 
 use std::ptr;
 
@@ -100,7 +100,7 @@ fn value(of: &Type, dice: &mut Dice, depth: usize) -> Portable {
     }
 }
 
-/// Through a heap and back to bytes.
+/// Sends a value through a heap and back to bytes.
 fn journey(of: &Type, value: &Portable) -> Vec<u8> {
     // SAFETY: the value is of this type; the system's allocator needs no component.
     unsafe {
@@ -146,7 +146,7 @@ fn bytes_that_are_no_value_are_refused_quietly() {
     }
 }
 
-/// Whatever bytes are read as a value, it is one: it can be made in a heap, and written.
+/// Any bytes that read as a value make a valid value: it can be made in a heap, and written.
 #[test]
 fn damaged_bytes_are_refused_or_are_another_value() {
     let any = type_of_code("a").unwrap();
@@ -173,7 +173,7 @@ fn damaged_bytes_are_refused_or_are_another_value() {
     assert!(read_all_the_same > 25, "{read_all_the_same}");
 }
 
-/// Arrays of numbers are read into as much memory as they take.
+/// Arrays of numbers are read into no more memory than they take.
 #[test]
 fn flat_arrays_are_read_as_they_lie() {
     let of = type_of_code("A8").unwrap();
@@ -189,8 +189,8 @@ fn flat_arrays_are_read_as_they_lie() {
     }
 }
 
-/// Labels are counted in the code, which may be long, and values may be many: this would take
-/// minutes.
+/// Labels are counted in the code, which may be long, and values may be many: uncached, this would
+/// take minutes.
 #[test]
 fn labels_are_counted_once() {
     let labels: String = (0..8000).map(|nth| format!("L{nth}_")).collect();

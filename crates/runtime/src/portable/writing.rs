@@ -1,17 +1,17 @@
-//! From values to bytes.
+//! Writes values as bytes.
 
 use std::ffi::c_void;
 
 use crate::abi::{AnyBox, Array, HEADER_BYTES, Kind, Type, Value, fields, literal};
 use crate::exchange::values::object::text_of;
 
-/// Why a value cannot leave its node.
+/// A reason that a value cannot leave its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stays {
     Channel,
     Component,
     Procedure,
-    /// Boxes within boxes, deeper than anybody reads.
+    /// Boxes nested deeper than any reader accepts.
     TooDeep,
 }
 
@@ -26,12 +26,12 @@ impl std::fmt::Display for Stays {
     }
 }
 
-/// Boxes, structs and arrays within each other. Each level takes some hundred bytes of stack here
+/// Deepest nesting of boxes, structs and arrays. Each level takes some hundred bytes of stack here
 /// and up to two thousand in the reader, in a build without optimisation: every thread that writes
 /// or reads values has the stack of one that runs components (`carrier::STACK_BYTES`).
 pub(super) const DEEPEST: usize = 1000;
 
-/// Adds a value's bytes.
+/// Appends a value's bytes.
 ///
 /// # Safety
 /// `value` is of this type, and its component runs this or is parked for the caller.
@@ -84,7 +84,7 @@ unsafe fn write_at(of: &Type, value: Value, to: &mut Vec<u8>, depth: usize) -> R
     Ok(())
 }
 
-/// What a slot of this type holds.
+/// Reads a slot of this type.
 ///
 /// # Safety
 /// `place` is such a slot.

@@ -1,5 +1,5 @@
-//! How a compiled program ends: all components have stopped, one ended by an exception, or none can
-//! go on.
+//! Ends a compiled program: all components have stopped, one ended by an exception, or none can run
+//! any more.
 
 use crate::exchange::carrier::see_to_outside;
 use crate::exchange::{self, timers};
@@ -10,7 +10,7 @@ use crate::seats::seat::Seat;
 use crate::seats::{exceptions, registry};
 use crate::{remote, report};
 
-/// What the exchange calls.
+/// The functions that the exchange calls.
 pub(super) static HOOKS: Hooks = Hooks {
     choose: initial::choose,
     starts: placer::start,
@@ -37,7 +37,7 @@ fn failed(seat: &Seat) {
 
 fn all_stopped() {
     if remote::owes_answers() {
-        // Proxies of this very thread's worker may owe them.
+        // Proxies of this very thread's worker may owe answers.
         let ending = std::thread::Builder::new().name("ending".to_owned());
         if ending.spawn(settle_and_end).is_ok() {
             return;
@@ -51,7 +51,7 @@ fn settle_and_end() {
     exits::end(exits::code_of_end())
 }
 
-/// Nothing runs: writes what was printed, and reports a deadlock if nothing outside can change
+/// Nothing runs: writes the buffered output, and reports a deadlock if nothing outside can change
 /// that.
 fn at_rest(is_still: &dyn Fn() -> bool) -> After {
     output::flush();
@@ -60,6 +60,6 @@ fn at_rest(is_still: &dyn Fn() -> bool) -> After {
         return None;
     }
     report::deadlock();
-    // Not before the process is gone does the caller return: nobody enters any more.
+    // The caller returns only once the process is gone: no visitor enters any more.
     exits::end(exits::FAILED)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, the request to terminate, and a component whose stack is full.
+//! Handles Ctrl-C, the request to terminate, and stack overflow in a component.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::outside::idle::Visit;
 use crate::seats::registry;
 use crate::seats::seat::{Seat, seat_of};
 
-/// How long components that compute may go on after everything was told to stop.
+/// Time that computing components may take to stop after all were asked to.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Watches for signals, from a thread of its own. Call before any other thread starts: they inherit
@@ -38,23 +38,23 @@ pub(crate) fn watch() {
     }
 }
 
-/// How long a thread whose stack is full waits for the one that tells of it, in milliseconds. It
-/// may hold a lock that the telling needs.
+/// Time that a thread whose stack is full waits for the reporting thread, in milliseconds. It may
+/// hold a lock that the report needs.
 const OVERFLOW_GRACE: i32 = 1000;
 
-/// Whose stack is full.
+/// The seat of the component whose stack is full.
 static OVERFLOWED: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Has a full stack of a component's thread told, with the seat as its owner.
+/// Reports the overflow of a component's stack, with the seat as its owner.
 pub(crate) fn watch_stacks() {
-    /// As a signal handler may: atomics, and system calls.
+    /// Async-signal-safe: atomics, and system calls.
     fn tell(owner: usize) -> ! {
         let seat = seat_on(owner);
-        // Release: the thread that tells reads the seat.
+        // Release: the reporting thread reads the seat.
         OVERFLOWED.store(seat, Ordering::Release);
         signal::send_self(signal::own());
         stack::pause_handler(OVERFLOW_GRACE);
-        // Nobody is left to tell if this fails.
+        // Nobody is left to notify if this fails.
         let _ = descriptor::write_all(STDERR, b"hearth: a component ran out of stack\n");
         stack::leave_handler(exits::FAILED)
     }
@@ -62,8 +62,8 @@ pub(crate) fn watch_stacks() {
     unsafe { stack::on_overflow(tell) };
 }
 
-/// The owner of a thread's stack is a seat, or one more than the address of a runner, of which the
-/// component that runs there is meant.
+/// Finds the seat: the owner of a thread's stack is a seat, or one more than the address of a
+/// runner, and then the component that runs there is meant.
 fn seat_on(owner: usize) -> *mut Seat {
     if owner & 1 == 0 {
         return std::ptr::with_exposed_provenance_mut(owner);
@@ -79,7 +79,7 @@ fn seat_on(owner: usize) -> *mut Seat {
 fn tell_overflow() {
     let seat = OVERFLOWED.load(Ordering::Acquire);
     if seat.is_null() {
-        // Somebody else sent the signal.
+        // Another process sent the signal.
         return;
     }
     // SAFETY: its thread waits in the signal handler, so the component is alive.
@@ -99,7 +99,8 @@ fn wait_for(signals: &Signals) {
             Err(_) => return,
         }
     };
-    // From here on a second one kills at once: this thread lets it through, and nobody handles it.
+    // From here on a second signal kills at once: this thread lets it through, and it has no
+    // handler.
     signals.unblock();
     exits::begin(128 + signal);
     if let Some(_visit) = Visit::begin_within(GRACE) {

@@ -1,4 +1,4 @@
-//! From `main` to the end of the process.
+//! Runs a compiled program, from `main` to the end of the process.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -11,8 +11,8 @@ use crate::ground::{exits, output, settings};
 use crate::services::devices::lines;
 use crate::{hooks, recording, simulator};
 
-/// Runs a compiled program. Does not return: whoever notices that the program is over ends the
-/// process.
+/// Runs a compiled program. Does not return: the thread that notices that the program is over ends
+/// the process.
 ///
 /// # Safety
 /// As the header says: `program` is valid, and `argc` and `argv` are those of `main`.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn hearth_main(
         }
     }
     std::panic::set_hook(Box::new(|panic| tell_bug(&panic.to_string())));
-    // With one thread it is asked in no time, with two the kernel takes milliseconds.
+    // With one thread this query takes no time, with two the kernel takes milliseconds.
     hearth_sys::membarrier::is_available();
     if recording::begin() {
         exits::at_exit(|code| {
@@ -89,7 +89,7 @@ fn read_options(program: &Program, arguments: Vec<Vec<u8>>) -> Result<Options, S
     Ok(options)
 }
 
-/// A broken invariant of our own.
+/// Reports a broken invariant of our own.
 fn tell_bug(what: &str) {
     output::complain(&format!(
         "this is a bug in hearth, not in the program: {what}\nhearth: please report it with this \
@@ -99,7 +99,7 @@ fn tell_bug(what: &str) {
     exits::leave(exits::BUG);
 }
 
-/// How many arguments the program was given.
+/// Returns the number of arguments given to the program.
 ///
 /// # Safety
 /// None is needed; the signature is the contract's.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn hearth_argument_count(_self: *mut Component) -> i32 {
     i32::try_from(options::get().arguments.len()).unwrap_or(i32::MAX)
 }
 
-/// One of them, from 0; empty when there is none. Counted once.
+/// Returns an argument, from 0; empty when there is none. Counted once.
 ///
 /// # Safety
 /// `self` runs this.

@@ -1,7 +1,7 @@
 //! A link: a connection between a half-channel here and one on another node.
 //!
 //! Each end has a *proxy*, a component that stands for the other node. Its half-channel is
-//! connected to the one here like any other.
+//! connected to the local one like any other.
 //!
 //! ```text
 //!        here                                    there
@@ -9,12 +9,13 @@
 //!                             ◀─── Taken ────
 //! ```
 //!
-//! Neither waits for the stream: what it does not take at once a helper thread writes.
+//! Neither proxy waits for the stream: a helper thread writes the bytes that it does not take at
+//! once.
 //!
 //! The exporter acknowledges: the sender stays blocked until the Taken has come. The importer sends
-//! like anybody else. The poller says when there is something in the stream ([`Reader`]). The link
-//! ends when the stream does, or when the proxy's half-channel loses its last peer; whoever notices
-//! shuts the stream down, and the readers of both sides have it cleared up.
+//! like any component. The poller reports when the stream is readable ([`Reader`]). The link ends
+//! when the stream does, or when the proxy's half-channel loses its last peer; the thread that
+//! notices shuts the stream down, and the readers of both sides clean up.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
@@ -46,7 +47,7 @@ use crate::seats::seat::seat_of;
 use crate::seats::waiting;
 use crate::services::mailbox::Mailbox;
 
-/// What both a proxy and its reader use.
+/// The state that a proxy and its reader share.
 struct Link {
     stream: UnixStream,
     payload: &'static Type,
@@ -54,29 +55,29 @@ struct Link {
     arrivals: Mailbox<Arrival>,
     /// The exporter's wait for a Taken.
     unanswered: Mutex<Option<Ticket>>,
-    /// The importer has a value for which it has not said Taken yet.
+    /// True while the importer has a value and has not sent Taken for it yet.
     owes: AtomicBool,
     outgoing: Mutex<Outgoing>,
 }
 
-/// What is being written to the other node.
+/// Bytes being written to the other node.
 #[derive(Default)]
 struct Outgoing {
-    /// Some thread writes.
+    /// True while some thread writes.
     is_busy: bool,
-    /// Goes next. There is one at most: an answer may come, and have the next message said, before
-    /// the thread that has written the last one knows.
+    /// The next to be written, at most one: an answer may come, and cause the next message, before
+    /// the thread that has written the last one notices.
     next: Option<Outbound>,
 }
 
 struct Outbound {
     bytes: Vec<u8>,
-    /// So many of them are written. A value may be large: what is left is not moved.
+    /// Bytes already written. A value may be large: the rest is not moved.
     written: usize,
     then: Said,
 }
 
-/// Called with whether all of it was written.
+/// A callback, called with whether all of it was written.
 type Said = Box<dyn FnOnce(&Link, bool) + Send>;
 
 struct Arrival {
@@ -94,7 +95,7 @@ struct Proxy {
     channel: *mut Channel,
     /// `base.received` holds a value of the payload type.
     has_value: bool,
-    /// An exporter's: who waits for the value to be taken.
+    /// An exporter's: the sender that waits for the value to be taken.
     held: Held,
 }
 
@@ -138,13 +139,13 @@ static IMPORTER: ProxyType = proxy_type(c"link from another node", resume_import
 /// Importers and their links, for [`settle`].
 static IMPORTERS: Mutex<Vec<(Counted, Weak<Link>)>> = Mutex::new(Vec::new());
 
-/// For [`settle`]: something may have changed about an importer.
+/// Signals [`settle`] that an importer's state may have changed.
 static PROGRESS: Mutex<()> = Mutex::new(());
 static PROGRESSED: Condvar = Condvar::new();
 
 /// A counted reference to a proxy.
 struct Counted(*mut Component);
-// SAFETY: counted atomically, and only the atomic parts of its seat are looked at.
+// SAFETY: counted atomically, and only the atomic parts of its seat are read.
 unsafe impl Send for Counted {}
 
 /// Makes a link of a stream and a half-channel. When this returns they are connected.
@@ -155,7 +156,7 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         // SAFETY: the value was read for this type.
         unsafe { arrival.value.place(arrival.of, component) }
     };
-    // A socket never refuses it. If one did, a component that writes would hold up its worker.
+    // A socket never refuses it. If one did, a component that writes would block its worker.
     let _ = stream.set_nonblocking(true);
     let link = Arc::new(Link {
         stream,
@@ -166,8 +167,8 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         outgoing: Mutex::default(),
     });
     let proxy = Counted(start_proxy(&link, channel.get()));
-    // Like any other peer, the link does not keep the half-channel: when nobody refers to it any
-    // more it goes, and the link with it.
+    // Like any other peer, the link does not keep the half-channel: when its last reference is
+    // released the half-channel goes, and the link with it.
     drop(channel);
     let mut reader = Reader {
         link: Arc::clone(&link),
@@ -175,7 +176,7 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         received: Received::default(),
         proxy: Some(proxy),
     };
-    // Refused for lack of memory: then the reader ends the link as it is dropped.
+    // Refused only for lack of memory: then the reader ends the link as it is dropped.
     let _ = poller::watch(link, move || reader.read());
 }
 
@@ -204,8 +205,8 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
             port: c"channel".as_ptr(),
         };
         let severed = Arc::clone(link);
-        // Called under a lock: it must not wait. The reader does the rest. Only reading
-        // ends: a value that was received already may still be acknowledged.
+        // Called under a lock: it must not wait. The reader does the rest. Only reading ends: a
+        // value already received may still be acknowledged.
         let on_alone = Box::new(move || severed.shut(Shutdown::Read));
         let channel = Channel::new_watched(local.payload(), direction, label, on_alone);
         (*proxy).link = Arc::into_raw(Arc::clone(link));
@@ -225,12 +226,12 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
     }
 }
 
-/// How much is read at once, and how often in a row: others are to have their turn.
+/// Bytes of one read, and number of reads in a row: others are to have their turn.
 const PIECE: usize = 16 << 10;
 const PIECES: u32 = 16;
 
 impl Reader {
-    /// Takes what has come.
+    /// Reads the available messages.
     fn read(&mut self) -> Then {
         for _ in 0..PIECES {
             match descriptor::receive_now(self.link.as_fd(), &mut self.piece) {
@@ -301,7 +302,7 @@ impl AsFd for Link {
 }
 
 impl Link {
-    /// False if the message makes no sense.
+    /// Handles a message; false if it makes no sense.
     fn heed(&self, message: Message) -> bool {
         match message {
             Message::Value(bytes) => portable::read(self.payload, &bytes).is_some_and(|value| {
@@ -318,7 +319,7 @@ impl Link {
         }
     }
 
-    /// Says something to the other node.
+    /// Sends a message to the other node.
     fn say(self: Arc<Link>, message: &Message, then: impl FnOnce(&Link, bool) + Send + 'static) {
         let mut outbound = Outbound {
             bytes: message.to_bytes(),
@@ -335,14 +336,14 @@ impl Link {
                 }
                 (true, Some(_)) => {
                     drop(outgoing);
-                    // It was answered what was not even written.
+                    // The peer answered a message that was not even written.
                     self.shut(Shutdown::Both);
                     (outbound.then)(&self, false);
                     return;
                 }
             }
         }
-        // A component runs this: it must not wait.
+        // A component runs this: it must not block.
         match write_now(&self.stream, &outbound.bytes) {
             Ok(count) if count < outbound.bytes.len() => {
                 outbound.written = count;
@@ -357,7 +358,7 @@ impl Link {
         }
     }
 
-    /// Writes, and waits for the stream.
+    /// Writes, blocking on the stream.
     fn write(self: Arc<Link>, first: Outbound) {
         let mut outbound = first;
         loop {
@@ -370,7 +371,7 @@ impl Link {
         }
     }
 
-    /// What the thread that writes goes on with; if there is nothing it writes no more.
+    /// Returns the writing thread's next message; with none, that thread stops writing.
     fn next_outbound(&self) -> Option<Outbound> {
         let mut outgoing = lock(&self.outgoing);
         let next = outgoing.next.take();
@@ -383,7 +384,7 @@ impl Link {
         let _ = self.stream.shutdown(how);
     }
 
-    /// Ends the exporter's wait.
+    /// Completes the exporter's wait.
     fn answer(&self, well: bool) {
         let ticket = lock(&self.unanswered).take();
         if let Some(ticket) = ticket {
@@ -392,7 +393,7 @@ impl Link {
     }
 }
 
-/// Writes as much as a stream takes that does not wait; says how much that was.
+/// Writes as much as a non-blocking stream takes; returns how much that was.
 fn write_now(mut stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
     let mut count = 0;
     while count < bytes.len() {
@@ -408,7 +409,7 @@ fn write_now(mut stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(count)
 }
 
-/// Writes all. A stream that is shut down is waited for no longer.
+/// Writes all. Gives up on a stream that is shut down.
 fn write_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     loop {
         bytes = &bytes[write_now(stream, bytes)?..];
@@ -419,7 +420,7 @@ fn write_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Values leave this node.
+/// Resumes an exporter: values leave this node.
 unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
     let proxy = this.cast::<Proxy>();
     // SAFETY: the carrier resumes a proxy, which is this thread's alone.
@@ -430,7 +431,8 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                     (*this).stage = RECEIVING;
                     let step = hearth_acknowledge(this, (*proxy).channel, ptr::null());
                     if step == Step::Blocked {
-                        // The outcome is now for whoever completes or stops the wait to write.
+                        // From now on the thread that completes or stops the wait writes the
+                        // outcome.
                         return step;
                     }
                     (*this).outcome = step as u8;
@@ -464,7 +466,7 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
     }
 }
 
-/// One more reference to a proxy's link.
+/// Takes one more reference to a proxy's link.
 ///
 /// # Safety
 /// The caller runs the proxy.
@@ -483,7 +485,7 @@ unsafe fn hand_over(proxy: *mut Proxy, message: &Message) -> Step {
         let link = link_of(proxy);
         let (step, ticket) = external::wait(proxy.cast(), ptr::null(), "another node", true);
         if step != Step::Blocked {
-            // The carrier takes it that nothing was waited for.
+            // The carrier takes it that there was no wait.
             (*proxy).base.outcome = step as u8;
             return step;
         }
@@ -497,7 +499,7 @@ unsafe fn hand_over(proxy: *mut Proxy, message: &Message) -> Step {
     }
 }
 
-/// The value received, as a message; None with a line that says why it cannot go.
+/// Makes a message of the received value; None, after printing the reason, if it cannot leave.
 unsafe fn value_message(proxy: *mut Proxy) -> Option<Message> {
     let mut bytes = Vec::new();
     // SAFETY: the caller runs the proxy, which has received a value.
@@ -514,7 +516,7 @@ unsafe fn value_message(proxy: *mut Proxy) -> Option<Message> {
         .ok()
 }
 
-/// Values come to this node.
+/// Resumes an importer: values come to this node.
 unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
     let proxy = this.cast::<Proxy>();
     // SAFETY: the carrier resumes a proxy, which is this thread's alone; its link is alive.
@@ -548,7 +550,7 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                 }
                 _ => {
                     let well = (*this).outcome == Step::Done as u8;
-                    // A receiver whose acknowledge failed is an answer too, and no reason to end.
+                    // A receiver whose acknowledge failed has answered too: no reason to end.
                     let is_stopped = !well && (*this).raised == crate::abi::STOPPED;
                     if is_stopped {
                         return Step::Raised;
@@ -579,10 +581,10 @@ unsafe fn drop_value(proxy: *mut Proxy) {
     }
 }
 
-/// A proxy has ended.
+/// Ends a proxy.
 unsafe extern "C" fn destroy(this: *mut Component) {
     let proxy = this.cast::<Proxy>();
-    // SAFETY: its carrier calls, and nobody else uses the proxy's fields.
+    // SAFETY: its carrier calls, and nothing else uses the proxy's fields.
     unsafe {
         drop_value(proxy);
         hearth_release_sender(this, &raw mut (*proxy).held, false);
@@ -592,11 +594,11 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     }
 }
 
-/// Requests of other nodes that are carried out here, and not answered yet.
+/// Requests of other nodes being served here, not answered yet.
 static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A request of another node, from when it may have an effect until it is answered. What it does
-/// here may be all that the program waited for.
+/// A request of another node, from its first possible effect until it is answered. Its effect here
+/// may be all that the program waited for.
 pub(super) struct Request(());
 
 impl Request {
@@ -613,7 +615,7 @@ impl Drop for Request {
     }
 }
 
-/// Is there a value that was received here, or a request, and the other node does not know yet?
+/// Tells whether a value received here, or a request, is unacknowledged yet.
 pub(crate) fn owes_answers() -> bool {
     REQUESTS.load(Ordering::SeqCst) > 0 || importers_owe()
 }
@@ -622,13 +624,13 @@ fn importers_owe() -> bool {
     lock(&IMPORTERS).iter().any(is_about_to_answer)
 }
 
-/// Lets values that were received here be acknowledged, and requests be answered, before the
-/// program ends, so that the others do not wonder.
+/// Lets received values be acknowledged, and requests be answered, before the program ends, so that
+/// the other nodes learn the outcome.
 pub(crate) fn settle() {
     wait_while(owes_answers);
 }
 
-/// Not for long: an importer that does not run has its reasons.
+/// Waits, but not for long: an importer that does not run may never.
 fn wait_while(owes: fn() -> bool) {
     let deadline = Instant::now() + Duration::from_millis(200);
     let mut progress = lock(&PROGRESS);
@@ -643,19 +645,19 @@ fn wait_while(owes: fn() -> bool) {
     }
 }
 
-/// An importer has answered, or waits for a receiver.
+/// Signals that an importer has answered, or waits for a receiver.
 fn note_progress() {
-    // With the lock, so that it does not happen between a look and the wait.
+    // With the lock, so that the signal does not fall between a look and the wait.
     drop(lock(&PROGRESS));
     PROGRESSED.notify_all();
 }
 
-/// Has the receiver taken the value, and the importer not said so?
+/// Tells whether the receiver has taken the value, and the importer has not said so yet.
 fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
     let owes = link
         .upgrade()
         .is_some_and(|link| link.owes.load(Ordering::SeqCst));
-    // While it waits for a receiver there is nothing to say.
+    // While it waits for a receiver it has nothing to say.
     // SAFETY: counted by the list.
     owes && !unsafe {
         waiting::seems_to_wait(importer.0)
@@ -663,7 +665,7 @@ fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
     }
 }
 
-/// For threads that outlive the native that got the channel: a counted reference.
+/// A counted reference to a half-channel, for threads that outlive the native that got it.
 pub(super) struct Kept(*const Channel);
 // SAFETY: half-channels are shared between threads and counted atomically.
 unsafe impl Send for Kept {}

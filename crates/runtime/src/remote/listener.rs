@@ -1,4 +1,4 @@
-//! How nodes reach each other: a socket for each node that has published something.
+//! Connects nodes: a socket for each node that has published something.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -22,18 +22,18 @@ use crate::portable;
 use crate::seats::waits;
 use crate::services::node;
 
-/// How long a request or an answer may take, all of it. Nodes are on one machine; only one that is
-/// stopped takes longer.
+/// Time limit of a request or an answer, in all. Nodes are on one machine; only a stopped one takes
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So many visitors are attended to at once, each by a thread; others wait at the door. Who says
-/// nothing leaves room after [`PATIENCE`].
+/// Most visitors served at once, each by a thread; others wait at the door. A silent visitor is
+/// dropped after [`PATIENCE`].
 const VISITORS: usize = 64;
 
-/// Visitors that are attended to.
+/// Visitors being served.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// Room for a visitor who came by this door, until it is dropped.
+/// A served visitor's room, until it is dropped; it came by this door.
 struct Room(Watch);
 
 impl Room {
@@ -46,18 +46,18 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         INSIDE.fetch_sub(1, Ordering::SeqCst);
-        // Others may wait for the room. Whoever has just found that there is none has the door
-        // watched no more, or is about to: this is seen in both cases, as it arms the watch anew.
+        // Others may wait for the room. A thread that has just found no room has paused the door's
+        // watch, or is about to: the resume takes effect in both cases, as it re-arms the watch.
         poller::resume(self.0);
     }
 }
 
-/// Lets other nodes reach this one.
+/// Makes this node reachable for others.
 pub(super) fn open() {
     static OPENED: Once = Once::new();
     OPENED.call_once(|| {
         let path = socket_of(node::own().address);
-        // Of an earlier node with this address.
+        // Left by an earlier node with this address.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).unwrap_or_else(|error| node::unusable(&error));
         if let Err(error) = listener.set_nonblocking(true) {
@@ -71,7 +71,7 @@ pub(super) fn open() {
     });
 }
 
-/// Has helpers attend to those at the door.
+/// Hands the visitors at the door to helpers.
 fn accept(listener: &UnixListener, watch: Watch) -> Then {
     while INSIDE.load(Ordering::SeqCst) < VISITORS {
         match listener.accept() {
@@ -80,8 +80,8 @@ fn accept(listener: &UnixListener, watch: Watch) -> Then {
                 helpers::hand(move || attend(stream, room));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Then::Again,
-            // A visitor who has left again, or no descriptors left: give others time to close some.
-            // The visitor notices.
+            // The visitor has left again, or no descriptors are left: give others time to close
+            // some. The visitor notices.
             Err(_) => {
                 let later = timers::now() + Duration::from_millis(10);
                 timers::call_at(later, move || poller::resume(watch));
@@ -92,7 +92,8 @@ fn accept(listener: &UnixListener, watch: Watch) -> Then {
     Then::Later
 }
 
-/// A socket's path has at most 107 bytes; through the open directory it is always short enough.
+/// Returns a node's socket path. Such paths have at most 107 bytes; through the open directory it
+/// is always short enough.
 fn socket_of(address: u32) -> PathBuf {
     static DIRECTORY: OnceLock<File> = OnceLock::new();
     let directory = DIRECTORY
@@ -103,7 +104,7 @@ fn socket_of(address: u32) -> PathBuf {
     ))
 }
 
-/// What comes by a stream until a moment.
+/// Reads a stream until a deadline.
 struct Until<'a>(&'a UnixStream, Instant);
 
 impl Read for Until<'_> {
@@ -117,14 +118,14 @@ impl Read for Until<'_> {
     }
 }
 
-/// A request, or an answer. Whatever follows may take its time.
+/// Receives a request or an answer. Later messages have no deadline.
 fn hear(stream: &UnixStream) -> io::Result<Message> {
     let message = Message::receive(Until(stream, Instant::now() + PATIENCE))?;
     stream.set_read_timeout(None)?;
     Ok(message)
 }
 
-/// Says one, to somebody who may not listen.
+/// Sends a message to a peer that may not listen.
 fn tell(stream: &UnixStream, message: &Message) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     message.send(stream)?;
@@ -169,7 +170,7 @@ fn attend(stream: UnixStream, _room: Room) {
         },
         Message::Answer(_) | Message::Value(_) | Message::Taken(_) => return,
     };
-    // A visitor who has left does not care.
+    // A visitor that has left does not care.
     let _ = answer(&stream, status);
 }
 
@@ -177,7 +178,7 @@ fn answer(stream: &UnixStream, status: Status) -> io::Result<()> {
     tell(stream, &Message::Answer(status))
 }
 
-/// The published channel, if one of the caller's kind may be connected to it.
+/// Finds the published channel, if one of the caller's kind may be connected to it.
 fn offered(direction: Direction, code: &str, name: &[u8]) -> Result<Kept, Status> {
     let channel = published::find(name).ok_or(Status::ChannelUnknown)?;
     let local = channel.get();
@@ -199,7 +200,7 @@ fn may_travel(channel: &Channel) -> bool {
     !portable::leave_no_node(unsafe { &*channel.payload() })
 }
 
-/// Connects a channel of this node to one that another has published.
+/// Connects a channel of this node to a published one of another.
 pub(super) fn connect(channel: &Kept, name: &[u8], address: u32) -> Status {
     let local = channel.get();
     if !may_travel(local) {
@@ -229,7 +230,7 @@ pub(super) fn join(name: &[u8], address: u32, other: &[u8], other_address: u32) 
     converse(address, &request).err().unwrap_or(Status::Well)
 }
 
-/// Takes away all peers of a channel that a node has published.
+/// Removes all peers of a node's published channel.
 pub(super) fn part(name: &[u8], address: u32) -> Status {
     let request = Message::Part {
         name: name.to_vec(),
@@ -237,7 +238,7 @@ pub(super) fn part(name: &[u8], address: u32) -> Status {
     converse(address, &request).err().unwrap_or(Status::Well)
 }
 
-/// Sends a request; if it went well, the stream may go on as a link.
+/// Sends a request; if it went well, the stream may become a link.
 fn converse(address: u32, request: &Message) -> Result<UnixStream, Status> {
     if !node::lives(address) {
         return Err(Status::NodeUnreachable);

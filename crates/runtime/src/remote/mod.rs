@@ -1,9 +1,9 @@
-//! Nodes: programs on this machine that know of each other, and channels between them.
+//! Nodes, programs on this machine that know of each other, and channels between them.
 //!
-//! A program is a [`node`](crate::services::node) once it has shown itself in the network's
-//! directory. What it has [`published`] others find there too, and connect to through its socket
-//! ([`listener`]). A connection is a [`link`] between two proxies, which speak as [`wire`] says.
-//! `docs/internals/remote.md` tells the whole story.
+//! A program becomes a [`node`](crate::services::node) by showing itself in the network's
+//! directory. Other nodes find its [`published`] channels there too, and connect to them through
+//! its socket ([`listener`]). A connection is a [`link`] between two proxies, which speak
+//! [`wire`]'s protocol. `docs/internals/remote.md` tells the whole story.
 
 mod link;
 mod listener;

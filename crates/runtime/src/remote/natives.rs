@@ -150,8 +150,8 @@ pub extern "C" fn hearth_get_node_address(_this: *mut Component) -> u32 {
     node::own().address
 }
 
-/// `enableInterNodeChannelRouting`: every node reaches every other one, so the node only shows
-/// itself.
+/// `enableInterNodeChannelRouting`: every node reaches every other, so the node only makes itself
+/// known.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_enable_inter_node_channel_routing(_this: *mut Component) {
     node::own();
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn hearth_get_neighbours_of(
     }
 }
 
-/// The struct of that name in the prelude.
+/// The prelude's struct of that name.
 #[repr(C)]
 struct PublicChannel {
     object: Object,

@@ -1,4 +1,4 @@
-//! The channels that this node has published, and those of others.
+//! The published channels of this node and of others.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub(super) fn add(name: &[u8], channel: Kept) -> bool {
         .iter()
         .map(|(name, channel)| notice(name, channel))
         .collect();
-    // Under the lock, so that the list never loses what another component publishes meanwhile.
+    // Under the lock, so that the list never loses another component's channel.
     write(&list).unwrap_or_else(|error| node::unusable(&error));
     true
 }
@@ -42,7 +42,7 @@ fn notice(name: &[u8], channel: &Kept) -> Notice {
     }
 }
 
-/// The channel published under a name.
+/// Finds the channel published under a name.
 pub(super) fn find(name: &[u8]) -> Option<Kept> {
     lock(&PUBLISHED).get(name).cloned()
 }
@@ -51,7 +51,7 @@ fn file_of(address: u32) -> PathBuf {
     node::nodes().join(format!("{address}.channels"))
 }
 
-/// The file is replaced whole: readers see the old list or the new one.
+/// Replaces the file whole: readers see the old list or the new one.
 fn write(list: &[Notice]) -> io::Result<()> {
     let file = file_of(node::own().address);
     let fresh = file.with_extension("new");
@@ -59,7 +59,7 @@ fn write(list: &[Notice]) -> io::Result<()> {
     fs::rename(fresh, file)
 }
 
-/// What a living node has published, in the order of the names.
+/// Returns a living node's published channels, ordered by name.
 pub(super) fn of_node(address: u32) -> Vec<Notice> {
     // No file: the node has published nothing.
     fs::read(file_of(address)).map_or_else(|_| Vec::new(), |bytes| wire::read_notices(&bytes))

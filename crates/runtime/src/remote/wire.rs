@@ -1,4 +1,4 @@
-//! What nodes say to each other: messages over a local stream socket.
+//! The protocol between nodes: messages over a local stream socket.
 //!
 //! ```text
 //! message   its length, 4 bytes, low byte first; its kind, 1 byte; the rest by kind
@@ -19,14 +19,13 @@ use std::io::{self, Read, Write};
 use crate::abi::Label;
 use crate::exchange::channel::Direction;
 
-/// Longer messages are refused: nobody sends such values, and a broken peer should not be given
-/// the memory.
+/// Longest message accepted: no node sends larger values, and a broken peer gets no more memory.
 const LONGEST: usize = 256 << 20;
 
-/// The same of requests and answers, which anybody may send: a type code and a name or two.
+/// Longest request or answer accepted, which any program may send: a type code and a name or two.
 pub(super) const LONGEST_REQUEST: usize = 1 << 20;
 
-/// A value that has more bytes than a message.
+/// An error: the value has more bytes than a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong(usize);
 
@@ -61,7 +60,7 @@ pub(super) enum Message {
     Taken(bool),
 }
 
-/// How a request went.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Status {
@@ -69,7 +68,7 @@ pub(super) enum Status {
     NodeUnreachable = 1,
     ChannelUnknown = 2,
     Incompatible = 3,
-    /// Nobody answered.
+    /// No node answered.
     Unknown = 4,
 }
 
@@ -81,7 +80,7 @@ impl Status {
             .copied()
     }
 
-    /// The exception that tells of it.
+    /// Returns the exception that reports it.
     pub(super) fn exception(self) -> Option<Label> {
         match self {
             Status::Well => None,
@@ -94,7 +93,8 @@ impl Status {
 }
 
 impl Message {
-    /// A value by its bytes. One that is too long would be refused, and the link with it.
+    /// Makes a message of a value's bytes. The receiver would refuse one that is too long, and end
+    /// the link.
     pub(super) fn value(bytes: Vec<u8>) -> Result<Message, TooLong> {
         match bytes.len() < LONGEST {
             true => Ok(Message::Value(bytes)),
@@ -103,7 +103,7 @@ impl Message {
     }
 
     pub(super) fn send(&self, mut to: impl Write) -> io::Result<()> {
-        // In one write: a message is not seen in halves.
+        // In one write: no reader sees half a message.
         to.write_all(&self.to_bytes())
     }
 
@@ -145,13 +145,13 @@ impl Message {
         bytes
     }
 
-    /// The next message, which opens a conversation or answers one. An error also where there is
-    /// none, or no sense in it.
+    /// Reads the next message, which opens a conversation or answers one. An error if there is
+    /// none, or it makes no sense.
     pub(super) fn receive(mut from: impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
         let length = length_of(length, LONGEST_REQUEST)?;
-        // A length alone gets no memory: it grows with what has come.
+        // A length alone gets no memory: the buffer grows with the bytes received.
         let mut bytes = Vec::new();
         from.take(length as u64).read_to_end(&mut bytes)?;
         if bytes.len() < length {
@@ -192,11 +192,11 @@ impl Message {
     }
 }
 
-/// What has come of messages.
+/// Received bytes of messages.
 #[derive(Default)]
 pub(super) struct Received {
     bytes: Vec<u8>,
-    /// How many of them are of messages that were taken out.
+    /// Bytes of messages already taken out.
     taken: usize,
 }
 
@@ -206,7 +206,7 @@ impl Received {
         self.bytes.extend_from_slice(more);
     }
 
-    /// The next message, if all of it is there. An error if there is no sense in it.
+    /// Takes the next message, if it is complete. An error if it makes no sense.
     pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
         let rest = &self.bytes[self.taken..];
         let Some((length, rest)) = rest.split_first_chunk() else {
@@ -243,7 +243,7 @@ pub(super) struct Notice {
     pub(super) name: Vec<u8>,
 }
 
-/// The text of a node's list of published channels.
+/// Formats a node's list of published channels.
 pub(super) fn write_notices(notices: &[Notice]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for notice in notices {
@@ -254,7 +254,7 @@ pub(super) fn write_notices(notices: &[Notice]) -> Vec<u8> {
     bytes
 }
 
-/// Reads such a list; what makes no sense ends it.
+/// Parses such a list; the first senseless entry ends it.
 pub(super) fn read_notices(bytes: &[u8]) -> Vec<Notice> {
     let mut reader = Reader { rest: bytes };
     let next = || {
@@ -347,7 +347,7 @@ mod tests {
         assert!(Message::receive(rest).is_err());
     }
 
-    /// However they come apart on the way.
+    /// Messages survive any split on the way.
     #[test]
     fn messages_are_put_together() {
         let bytes: Vec<u8> = examples().iter().flat_map(Message::to_bytes).collect();
@@ -389,7 +389,7 @@ mod tests {
         request[5..9].copy_from_slice(&(length - 5).to_le_bytes());
         let error = Message::receive(&request[..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        // Zeros that nobody touches take no memory.
+        // Untouched zeros take no memory.
         assert_eq!(
             Message::value(vec![0; LONGEST]),
             Err(TooLong(LONGEST)),

@@ -1,7 +1,7 @@
-//! Directories in which living processes claim numbers.
+//! Claims numbers for living processes, in directories.
 //!
-//! A number is a file of that name, locked while its owner lives. Files of the dead stay and are
-//! claimed again; nobody needs to clean up.
+//! A number is a file of that name, locked while its owner lives. Files of ended processes stay and
+//! are claimed again; no cleanup is needed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -16,16 +16,16 @@ pub(crate) struct Claim {
     _file: File,
 }
 
-/// Makes a directory that only its user can enter, with all above it.
+/// Makes a directory that only its user can enter, with its parents.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let about = fs::metadata(path)?;
-    // In a place where everybody may write, somebody else could have made it.
+    // In a place writable by all, another user could have made it.
     if about.uid() != file_lock::user() {
         return Err(of_another("it"));
     }
-    // Whoever has the one above, or a link to that, can put another in its place; the system's own
-    // user is trusted.
+    // The owner of its parent, or of a link to that, can replace it; the system's own user is
+    // trusted.
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let above = above.map(|above| [fs::metadata(above), fs::symlink_metadata(above)]);
     for about in above.into_iter().flatten() {
@@ -43,7 +43,7 @@ fn of_another(what: &str) -> io::Error {
     )
 }
 
-/// Claims a number. None if somebody else has it.
+/// Claims a number. None if another process has it.
 pub(crate) fn take(directory: &Path, number: u32) -> io::Result<Option<Claim>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -51,7 +51,7 @@ pub(crate) fn take(directory: &Path, number: u32) -> io::Result<Option<Claim>> {
     Ok(file_lock::try_lock(&file)?.then_some(Claim { _file: file }))
 }
 
-/// Claims the lowest number from `first` on that is free.
+/// Claims the lowest free number from `first` on.
 pub(crate) fn take_first_free(
     directory: &Path,
     first: u32,
@@ -65,7 +65,7 @@ pub(crate) fn take_first_free(
     Ok(None)
 }
 
-/// Has a living process claimed the number?
+/// Tells whether a living process has claimed the number.
 pub(crate) fn is_taken(directory: &Path, number: u32) -> bool {
     let file = File::open(directory.join(number.to_string()));
     file.and_then(|file| file_lock::is_locked(&file))
@@ -90,8 +90,8 @@ pub(crate) fn taken(directory: &Path) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Only the system's own user can give a directory to another; for others nothing is shown
-    /// here.
+    /// Only the system's own user can give a directory to another user; run by others, this tests
+    /// nothing.
     #[test]
     fn a_directory_within_another_users_is_refused() {
         const OTHER: u32 = 12345;

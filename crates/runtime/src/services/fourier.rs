@@ -103,7 +103,8 @@ pub(crate) fn transform(signal: &mut [i32]) {
     }
 }
 
-/// In place, for a power of two: bits of the index reversed, then butterflies of growing span.
+/// Transforms in place, for a power of two: bits of the index reversed, then butterflies of growing
+/// span.
 fn radix_two(values: &mut [Complex]) {
     let length = values.len();
     let bits = length.trailing_zeros();
@@ -132,9 +133,9 @@ fn radix_two(values: &mut [Complex]) {
     }
 }
 
-/// Any length n, as a convolution: jk = (j² + k² - (k-j)²)/2 turns the sum into a product with
-/// "chirps" `w[j] = e^(-πi·j²/n)`, and the convolution is done by `radix_two` at a length of at
-/// least 2n-1.
+/// Transforms any length n, as a convolution: jk = (j² + k² - (k-j)²)/2 turns the sum into a
+/// product with "chirps" `w[j] = e^(-πi·j²/n)`, and `radix_two` does the convolution at a length of
+/// at least 2n-1.
 fn bluestein(values: &[Complex]) -> Vec<Complex> {
     let length = values.len();
     let padded = (2 * length - 1).next_power_of_two();

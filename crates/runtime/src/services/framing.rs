@@ -21,7 +21,7 @@ const BROADCAST: u16 = 0xFFFF;
 const GROUP: u8 = 0;
 /// The message type of the TinyOS printf library.
 const PRINTF: u8 = 100;
-/// Text bytes a packet.
+/// Text bytes of a packet.
 const ROOM: usize = 28;
 
 /// The packets that print `text`, sent by the node `source`.

@@ -1,7 +1,7 @@
-//! What arrives from outside, and the components that wait for it.
+//! Arrivals from outside, and the components that wait for them.
 //!
-//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for
-//! yet wait in the box, as many as it has room for; the rest is dropped, as a radio would.
+//! A device's handler or thread delivers items; natives ask for them. Items not yet asked for wait
+//! in the box, as many as it has room for; the rest is dropped, as a radio would.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -15,20 +15,20 @@ use crate::outside::poller::{self, Watch};
 pub(crate) struct Mailbox<T> {
     state: Mutex<State<T>>,
     asked: Condvar,
-    /// To be resumed when somebody waits.
+    /// Resumed when a component waits.
     source: OnceLock<Watch>,
-    /// In words, for reports: "input".
+    /// The item's name in reports: "input".
     what: &'static str,
     room: usize,
-    /// Makes the result, in the heap of the component that asked.
+    /// Makes the result, in the asking component's heap.
     make: fn(*mut Component, T) -> Value,
 }
 
 struct State<T> {
     items: VecDeque<T>,
-    /// Not empty only while there are no items.
+    /// Waiting tickets; empty while there are items.
     waiting: VecDeque<Ticket>,
-    /// Nothing will arrive any more.
+    /// Nothing more will arrive.
     closed: bool,
 }
 
@@ -53,8 +53,8 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Takes the next item, or waits for it. In a box that is closed and empty it waits until the
-    /// component is stopped.
+    /// Takes the next item, or waits for it. With a closed and empty box the component waits until
+    /// it is stopped.
     ///
     /// # Safety
     /// `this` runs the calling native, which returns the step at once.
@@ -79,13 +79,13 @@ impl<T> Mailbox<T> {
             None
         };
         drop(state);
-        // Dropped without the lock: it may find that the program cannot go on.
+        // Dropped without the lock: it may find that the program cannot continue.
         drop(unused);
         step
     }
 
-    /// Gives an item to the component that asked first, or keeps it for the next. False when there
-    /// was no room.
+    /// Gives an item to the component that asked first, or keeps it for the next. False without
+    /// room.
     pub(crate) fn deliver(&self, item: T) -> bool {
         let mut item = Some(item);
         loop {
@@ -100,7 +100,7 @@ impl<T> Mailbox<T> {
                     }
                 }
             };
-            // A component that was stopped takes nothing; then the next one's turn has come.
+            // A stopped component takes nothing; then it is the next one's turn.
             ticket.complete(|parked| {
                 item.take()
                     .map_or(Value::NOTHING, |item| (self.make)(parked.component(), item))
@@ -111,7 +111,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Nothing will arrive any more: whoever waits does so until it is stopped.
+    /// Closes the box: nothing more arrives, and waiting components wait until they are stopped.
     pub(crate) fn close(&self) {
         let hopeless = {
             let mut state = lock(&self.state);
@@ -121,21 +121,21 @@ impl<T> Mailbox<T> {
         drop(hopeless);
     }
 
-    /// From now on this is resumed whenever somebody waits.
+    /// Sets the watch to resume whenever a component waits.
     pub(crate) fn set_source(&self, source: Watch) {
-        // A box has one.
+        // A box has one source.
         let _ = self.source.set(source);
         if self.is_asked() {
             poller::resume(source);
         }
     }
 
-    /// Does anybody wait?
+    /// Tells whether a component waits.
     pub(crate) fn is_asked(&self) -> bool {
         !lock(&self.state).waiting.is_empty()
     }
 
-    /// Sleeps until somebody waits.
+    /// Sleeps until a component waits.
     pub(crate) fn wait_until_asked(&self) {
         let mut state = lock(&self.state);
         while state.waiting.is_empty() {

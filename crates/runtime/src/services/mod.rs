@@ -1,9 +1,9 @@
-//! What the prelude's native procedures do: the standard procedures, and the devices behind the
-//! standard services.
+//! The prelude's native procedures: the standard procedures, and the devices behind the standard
+//! services.
 //!
-//! Reading order: [`natives`], the functions that compiled code calls; [`devices`], what they open;
-//! [`mailbox`], how arrivals reach components; and the pure parts, [`text`], [`numbers`],
-//! [`fourier`] and [`framing`], which know nothing of components.
+//! Reading order: [`natives`], the functions that compiled code calls; [`devices`], which they
+//! open; [`mailbox`], which hands arrivals to components; and the pure parts, [`text`],
+//! [`numbers`], [`fourier`] and [`framing`], which know nothing of components.
 
 pub(crate) mod claims;
 pub(crate) mod devices;

@@ -12,22 +12,22 @@ use crate::ground::settings;
 const ADDRESS: &str = "HEARTH_NODE";
 const NETWORK: &str = "HEARTH_NETWORK";
 
-/// Addresses fit sixteen bits, as those of the motes did; the last one stood for all.
+/// Largest address: addresses fit sixteen bits, as the motes' did, whose last one stood for all.
 const LAST: u32 = 65534;
 
-/// The node that this program is.
+/// This program's node.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) address: u32,
     _claim: Claim,
 }
 
-/// This node. The first call makes it known to others.
+/// Returns this node. The first call makes it known to others.
 pub(crate) fn own() -> &'static Node {
     static NODE: OnceLock<Node> = OnceLock::new();
     NODE.get_or_init(|| {
         let node = claim_address();
-        // What an earlier node with this address had published.
+        // Published by an earlier node with this address.
         let _ = std::fs::remove_file(nodes().join(format!("{}.channels", node.address)));
         node
     })
@@ -62,7 +62,7 @@ fn claim_address() -> Node {
     }
 }
 
-/// The address as far as it is known without telling others: the one asked for, or 1.
+/// Returns the address as far as it is known without telling other nodes: the requested one, or 1.
 pub(crate) fn likely_address() -> u32 {
     wanted().unwrap_or(1)
 }
@@ -81,7 +81,7 @@ fn parse_address(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The directory in which the nodes of a network find each other.
+/// Returns the directory in which the nodes of a network find each other.
 pub(crate) fn network() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY
@@ -95,20 +95,20 @@ fn default_network() -> PathBuf {
     }
 }
 
-/// The directory of nodes' claims.
+/// Returns the directory of nodes' claims.
 pub(crate) fn nodes() -> &'static Path {
     static NODES: OnceLock<PathBuf> = OnceLock::new();
     NODES.get_or_init(|| directory("nodes"))
 }
 
-/// A directory of the network, made if it is not there.
+/// Returns a directory of the network, made if missing.
 pub(crate) fn directory(name: &str) -> PathBuf {
     let path = network().join(name);
     claims::make_directory(&path).unwrap_or_else(|error| unusable(&error));
     path
 }
 
-/// The network's directory is of no use.
+/// Ends the program: the network's directory is unusable.
 pub(crate) fn unusable(error: &std::io::Error) -> ! {
     exits::unfit(&format!(
         "could not use {} to find other nodes ({error}); set {NETWORK} to a directory of your own",
@@ -116,12 +116,12 @@ pub(crate) fn unusable(error: &std::io::Error) -> ! {
     ))
 }
 
-/// The addresses of all living nodes, ascending.
+/// Returns the addresses of all living nodes, ascending.
 pub(crate) fn living() -> Vec<u32> {
     claims::taken(nodes())
 }
 
-/// Is there such a node?
+/// Tells whether a node of this address lives.
 pub(crate) fn lives(address: u32) -> bool {
     claims::is_taken(nodes(), address)
 }

@@ -1,8 +1,8 @@
 //! Arithmetic of the standard procedures, as plain functions.
 
 /// Truncates, but a positive fraction above one half counts as one more: 2.5 is 2, 2.6 is 3, -2.6
-/// is -2. The language's own rule; programs depend on it. What no integer holds becomes the
-/// nearest integer, and what is not a number becomes 0.
+/// is -2. The language's own rule; programs depend on it. Beyond the integers the result is the
+/// nearest integer, and of NaN it is 0.
 pub(crate) fn real_to_int(real: f32) -> i32 {
     let whole = real.trunc();
     let round_up = real - whole > 0.5;
@@ -14,7 +14,7 @@ pub(crate) fn square_real(real: f32) -> f32 {
     (f64::from(real) * f64::from(real)) as f32
 }
 
-/// The square root; 0 of nothing positive.
+/// The square root; 0 for zero and negatives.
 pub(crate) fn square_root(real: f32) -> f32 {
     if real > 0.0 {
         f64::from(real).sqrt() as f32

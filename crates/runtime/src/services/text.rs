@@ -2,8 +2,8 @@
 
 /// Sign, integer part, point, two digits, the rest cut off: 19.416 is `19.41`, -0.5 is `-0.50`.
 ///
-/// What is cut is the value as stored, in single precision: 2.1 is stored as 2.0999999 and prints
-/// as `2.09`. What is not finite prints as `inf`, `-inf` and `nan`.
+/// The value cut off is the stored one, in single precision: 2.1 is stored as 2.0999999 and prints
+/// as `2.09`. Values that are not finite print as `inf`, `-inf` and `nan`.
 pub(crate) fn format_real(real: f32) -> String {
     if real.is_nan() {
         return "nan".to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn parse_int(text: &[u8]) -> i32 {
     parse_unsigned(text) as i32
 }
 
-/// The same for unsigned numbers; `-1` is the largest.
+/// Parses unsigned numbers likewise; `-1` is the largest.
 pub(crate) fn parse_unsigned(text: &[u8]) -> u32 {
     let (negative, digits) = split_sign(skip_blanks(text));
     let mut number = 0u32;

@@ -8,7 +8,7 @@ use crate::exchange::values::heap;
 /// The elements of an array.
 ///
 /// # Safety
-/// `array` is an array of `T` that stays alive and that nobody changes meanwhile.
+/// `array` is an array of `T` that stays alive and unchanged meanwhile.
 pub(crate) unsafe fn elements<'a, T>(array: *const Array) -> &'a [T] {
     // SAFETY: the elements follow the header, as many as it says.
     unsafe {
@@ -17,11 +17,11 @@ pub(crate) unsafe fn elements<'a, T>(array: *const Array) -> &'a [T] {
     }
 }
 
-/// The same, to be changed.
+/// The elements, mutable.
 ///
 /// # Safety
-/// As for `elements`, and nobody else looks at them meanwhile: no other argument of a native is
-/// looked at that may be the same array.
+/// As for `elements`, and nothing else reads them meanwhile: the native reads no other argument
+/// that may be the same array.
 pub(crate) unsafe fn elements_mut<'a, T>(array: *mut Array) -> &'a mut [T] {
     // SAFETY: as in `elements`.
     unsafe {
@@ -30,8 +30,8 @@ pub(crate) unsafe fn elements_mut<'a, T>(array: *mut Array) -> &'a mut [T] {
     }
 }
 
-/// An array in the heap of a component that runs the calling code or is parked for it, counted
-/// once. The elements are copied as they are: references go with them.
+/// Makes an array in the heap of a component that runs the calling code or is parked for it,
+/// counted once. The elements are copied as they are: references go with them.
 pub(crate) fn array<T: Copy>(component: *mut Component, values: &[T]) -> *mut Array {
     let size = HEADER_BYTES + size_of_val(values);
     let array = heap::alloc(component, size).cast::<Array>();
@@ -47,8 +47,8 @@ pub(crate) fn array<T: Copy>(component: *mut Component, values: &[T]) -> *mut Ar
     array
 }
 
-/// A struct in the heap of such a component. `T` begins with an [`Object`] that is counted once,
-/// and is laid out as C would.
+/// Makes a struct in the heap of such a component. `T` begins with an [`Object`] that is counted
+/// once, and is laid out as C would.
 pub(crate) fn structure<T>(component: *mut Component, value: T) -> *mut T {
     let place = heap::alloc(component, size_of::<T>()).cast::<T>();
     // SAFETY: a fresh block of that size, aligned for any object.

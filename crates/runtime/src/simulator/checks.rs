@@ -1,5 +1,5 @@
-//! What a simulation looks at besides what the program does: is every value delivered once, is
-//! everybody woken, is nobody passed over?
+//! Checks the runtime's promises during a simulation: each value is delivered once, each component
+//! is woken, and no waiting peer is passed over.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use crate::seats::waiting;
 /// Half-channels with more peers are not watched for starvation: each message would take as long.
 const PEERS_WATCHED: usize = 64;
 
-/// How often others may be served before a peer that waits. By the protocol it is `peers - 1`. A
-/// group that changes its grade may begin the turn anew, from which the peers that it has make as
-/// many turns at most as there are grades; the rest leaves room for connections that come and go.
+/// Most times that others may be served before a waiting peer. By the protocol it is `peers - 1`. A
+/// group that changes its grade may restart the turn, after which its present peers make at most
+/// as many turns as there are grades; the rest leaves room for connections that come and go.
 fn patience(peers: usize) -> u32 {
     4 * peers as u32 + 16
 }
@@ -26,20 +26,20 @@ pub(super) struct Open {
     pub(super) what: What,
     pub(super) site: Site,
     channel: *const Channel,
-    /// How often its value was taken.
+    /// Times that its value was taken.
     taken: u32,
-    /// How many values came for it.
+    /// Values that arrived for it.
     came: u32,
 }
 
-/// What the simulator knows of a component.
+/// The simulator's record of a component.
 pub(super) struct Record {
-    /// True if it was set aside after an operation or a pass that was done.
+    /// True if it was set aside after a finished operation or pass.
     pub(super) is_paused: bool,
-    /// Passes that it has left.
+    /// Passes left to it.
     pub(super) passes: u64,
     pub(super) open: Option<Open>,
-    /// It has called an operation that the simulator sees.
+    /// It has called an operation visible to the simulator.
     is_seen: bool,
 }
 
@@ -58,16 +58,16 @@ impl Record {
 #[derive(Default)]
 struct Waiters {
     senders: Vec<*mut Component>,
-    /// By `in` half-channel: what happened there since one waits here.
+    /// Keyed by `in` half-channel: events there since a sender waits here.
     passed_over: Vec<Turns>,
 }
 
-/// What happened at an `in` half-channel while somebody waited at one of its peers.
+/// Events at an `in` half-channel while a sender waited at one of its peers.
 struct Turns {
     into: *const Channel,
-    /// How often others were served.
+    /// Times that others were served.
     others: u32,
-    /// How many peers it had, at most.
+    /// Most peers it had.
     peers: usize,
 }
 
@@ -81,22 +81,23 @@ pub(super) struct Fault {
 #[derive(Default)]
 pub(super) struct Checks {
     records: HashMap<*mut Component, Record>,
-    /// By `out` half-channel.
+    /// Keyed by `out` half-channel.
     waiting: HashMap<*const Channel, Waiters>,
-    /// The half-channel of the sender that was served last.
+    /// The half-channel of the last sender served.
     served: Option<*const Channel>,
     fault: Option<Fault>,
 }
 
-// SAFETY: the pointers are followed by the simulator's thread only, while nothing else runs.
+// SAFETY: only the simulator's thread follows the pointers, while nothing else runs.
 unsafe impl Send for Checks {}
 
 fn name(component: *mut Component) -> String {
-    // SAFETY: those that take part in a message are alive.
+    // SAFETY: components that take part in a message are alive.
     registry::name_of(unsafe { seat_of(component) })
 }
 
-/// Does it wait for a receiver still? One that was stopped only has not run since.
+/// Tells whether it still waits for a receiver. A component that was only stopped has not run
+/// since.
 ///
 /// # Safety
 /// The component is alive.
@@ -128,7 +129,7 @@ impl Checks {
         self.records.remove(&component);
     }
 
-    /// The first fault that was found.
+    /// Returns the first fault found.
     pub(super) fn take_fault(&mut self) -> Option<Fault> {
         self.fault.take()
     }
@@ -158,7 +159,7 @@ impl Checks {
         });
     }
 
-    /// It waits from here on.
+    /// Records that it waits from here on.
     pub(super) fn waits(&mut self, component: *mut Component) {
         let Some(open) = &self.record(component).open else {
             return;
@@ -173,7 +174,7 @@ impl Checks {
         }
     }
 
-    /// A value goes from one component to another.
+    /// Records that a value passes from one component to another.
     pub(super) fn passed(&mut self, from: *mut Component, to: *mut Component) {
         if let Some(record) = self.records.get_mut(&from).filter(|record| record.is_seen) {
             let sends = record.open.as_mut().filter(|open| open.what == What::Send);
@@ -198,7 +199,7 @@ impl Checks {
         self.ticked(to);
     }
 
-    /// A value comes to a component.
+    /// Records that a value comes to a component.
     pub(super) fn ticked(&mut self, to: *mut Component) {
         let Some(record) = self.records.get_mut(&to).filter(|record| record.is_seen) else {
             return;
@@ -214,7 +215,7 @@ impl Checks {
         }
     }
 
-    /// An operation has ended, well or not.
+    /// Records that an operation has ended, well or not.
     pub(super) fn ends(&mut self, component: *mut Component, is_done: bool) -> Option<Open> {
         self.forget_waiting(component);
         let open = self.record(component).open.take()?;
@@ -254,7 +255,7 @@ impl Checks {
         }
     }
 
-    /// A component that runs has taken a value at `into`.
+    /// Records that a running component has taken a value at `into`.
     ///
     /// # Safety
     /// The half-channel is alive, and nothing else runs.
@@ -273,7 +274,7 @@ impl Checks {
             let Some(waiters) = self.waiting.get_mut(&out) else {
                 continue;
             };
-            // SAFETY: those that wait are alive.
+            // SAFETY: waiting components are alive.
             let waits = waiters
                 .senders
                 .iter()
@@ -314,24 +315,24 @@ impl Checks {
 
 // ---- wake-ups ---------------------------------------------------------------------------------
 
-/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and
+/// Finds a component that was not woken though its wait is over. Nothing is ready anywhere, and
 /// nothing runs.
 pub(super) fn unwoken() -> Option<Fault> {
-    // SAFETY: as is said above.
+    // SAFETY: nothing runs, as said above.
     first_fault(|seat| unsafe { is_unwoken(seat) })
 }
 
-/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits
-/// are offers afterwards.
+/// Finds a sender and a receiver that wait for each other. Nothing runs, and nothing will: light
+/// waits are offers afterwards.
 pub(super) fn unmatched() -> Option<Fault> {
-    // SAFETY: as is said above.
+    // SAFETY: nothing runs, as said above.
     first_fault(|seat| unsafe { is_unmatched(seat) })
 }
 
 fn first_fault(story: impl Fn(&Seat) -> Option<String>) -> Option<Fault> {
     let mut seats = Vec::new();
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
-    // SAFETY: nothing runs, so nobody ends meanwhile.
+    // SAFETY: nothing runs, so no component ends meanwhile.
     let story = seats.iter().find_map(|&seat| story(unsafe { &*seat }))?;
     Some(Fault {
         kind: "lost wake-up",
@@ -363,7 +364,7 @@ unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
     })
 }
 
-/// Where a component waits, as offers tell it; light waits are offers afterwards.
+/// Describes a component's wait from its offer; light waits are offers afterwards.
 ///
 /// # Safety
 /// Nothing runs.

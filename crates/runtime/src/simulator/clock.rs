@@ -1,4 +1,4 @@
-//! Virtual time: it passes by the step, and jumps to the next event when nothing can go on.
+//! Virtual time: it passes by the step, and jumps to the next event when nothing can run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::ground::sync::lock_std as lock;
 
-/// How long a step takes. A program that looks again and again whether its time has come sees it
-/// come.
+/// Duration of a step. A program that polls for its time sees it come.
 const STEP_NS: u64 = 1_000;
 
 /// Nanoseconds since the start.
 static NOW: AtomicU64 = AtomicU64::new(0);
 
-/// What is to happen, with when, in nanoseconds: the presses of a simulated button.
+/// A scheduled event and its time, in nanoseconds: the presses of a simulated button.
 type Event = Box<dyn FnOnce() + Send>;
 static AGENDA: Mutex<Vec<(u64, Event)>> = Mutex::new(Vec::new());
 
@@ -22,28 +21,27 @@ fn start() -> Instant {
     *START.get_or_init(Instant::now)
 }
 
-/// The time. No two looks give the same, so that the order of what is due follows from the order of
-/// asking for it.
+/// Returns the time. No two calls return the same, so that due times are ordered as the calls were.
 pub(super) fn now() -> Instant {
     start() + Duration::from_nanos(NOW.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Since the start.
+/// Returns the time since the start.
 pub(super) fn elapsed() -> Duration {
     Duration::from_nanos(NOW.load(Ordering::Relaxed))
 }
 
-/// A step was done.
+/// Advances the time by one step.
 pub(super) fn pass() {
     NOW.fetch_add(STEP_NS, Ordering::Relaxed);
 }
 
-/// Is this past?
+/// Tells whether this is past.
 pub(super) fn has_come(time: Instant) -> bool {
     time <= start() + elapsed()
 }
 
-/// Nothing happens before this.
+/// Jumps to this time: nothing happens before it.
 pub(super) fn jump_to(time: Instant) {
     let nanoseconds = time.saturating_duration_since(start()).as_nanos();
     NOW.fetch_max(
@@ -52,20 +50,20 @@ pub(super) fn jump_to(time: Instant) {
     );
 }
 
-/// Has something happen a while from now.
+/// Schedules an event a while from now.
 pub(super) fn after(while_: Duration, event: Event) {
     let nanoseconds = u64::try_from(while_.as_nanos()).unwrap_or(u64::MAX);
     let due = NOW.load(Ordering::Relaxed).saturating_add(nanoseconds);
     lock(&AGENDA).push((due, event));
 }
 
-/// When the next event of the agenda is due.
+/// Returns when the next event of the agenda is due.
 pub(super) fn next_event() -> Option<Instant> {
     let next = lock(&AGENDA).iter().map(|(due, _)| *due).min();
     next.map(|due| start() + Duration::from_nanos(due))
 }
 
-/// Has happen what is due, one after the other.
+/// Runs the due events, one after the other.
 pub(super) fn hold_events() {
     loop {
         let event = {

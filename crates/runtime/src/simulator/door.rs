@@ -1,5 +1,5 @@
-//! The door to the outside: other threads bring what comes from there only when they are let in,
-//! one at a time, while nothing runs.
+//! The door to the outside: other threads bring outside events only when admitted, one at a time,
+//! while nothing runs.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::ground::sync::lock_std as lock;
 struct Door {
     is_open: bool,
     is_inside: bool,
-    /// How many want to come in.
+    /// Threads that want to come in.
     waiting: usize,
 }
 
@@ -22,7 +22,7 @@ static DOOR: Mutex<Door> = Mutex::new(Door {
 static CHANGED: Condvar = Condvar::new();
 
 thread_local! {
-    /// How often the calling thread has come in; the simulator's own is never outside.
+    /// Depth of the calling thread's visits; the simulator's own thread is always inside.
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -30,12 +30,12 @@ fn wait(door: MutexGuard<'static, Door>) -> MutexGuard<'static, Door> {
     CHANGED.wait(door).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread is the simulator's.
+/// Marks the calling thread as the simulator's.
 pub(super) fn belong() {
     INSIDE.set(1);
 }
 
-/// Waits to be let in. False if that took longer than `patience`.
+/// Waits to be admitted. False if that took longer than `patience`.
 pub(super) fn enter(patience: Option<Duration>) -> bool {
     let depth = INSIDE.get();
     if depth == 0 {
@@ -65,7 +65,7 @@ pub(super) fn enter(patience: Option<Duration>) -> bool {
     true
 }
 
-/// Goes out again.
+/// Leaves again.
 pub(super) fn leave() {
     let depth = INSIDE.get() - 1;
     INSIDE.set(depth);
@@ -75,7 +75,8 @@ pub(super) fn leave() {
     }
 }
 
-/// Lets one in, and waits until it has gone. With nobody there, waits for one, or answers false.
+/// Admits one visitor, and waits until it has left. Without a visitor, waits for one, or returns
+/// false.
 pub(super) fn admit(waits: bool) -> bool {
     let mut door = lock(&DOOR);
     if door.waiting == 0 && !waits {

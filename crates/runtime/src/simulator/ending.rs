@@ -1,5 +1,4 @@
-//! How a simulation begins and ends: which schedule it follows, and what is told and written when
-//! it is over.
+//! Begins and ends a simulation: chooses its schedule, and writes the results when it is over.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,16 +12,16 @@ use crate::ground::options::{self, Simulation};
 use crate::ground::{exits, output};
 use crate::hooks::simulation::is_on;
 
-/// The name of the program, for the line that says how to have it all again.
+/// The program's name, for the line that tells how to replay the run.
 static PROGRAM: OnceLock<String> = OnceLock::new();
-/// Ended by its number of steps.
+/// The step limit ended the run.
 static IS_CUT_SHORT: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn remember_name(name: String) {
     let _ = PROGRAM.set(name);
 }
 
-/// What a schedule's file says of the run, if there is one.
+/// The origin of the run, as the schedule's file records it, if there is one.
 static ORIGIN: OnceLock<Origin> = OnceLock::new();
 
 struct Origin {
@@ -30,7 +29,7 @@ struct Origin {
     workers: usize,
 }
 
-/// The schedule that is asked for.
+/// Returns the requested schedule.
 pub(super) fn schedule_of(simulation: &Simulation) -> Schedule {
     let Some(path) = &simulation.schedule else {
         return Schedule::by_seed(simulation.seed);
@@ -43,14 +42,14 @@ pub(super) fn schedule_of(simulation: &Simulation) -> Schedule {
     Schedule::given(written.deviations)
 }
 
-/// The seed of a simulation, or of the one that its schedule comes from.
+/// Returns the seed of the simulation, or of the run that its schedule comes from.
 pub(super) fn seed() -> u64 {
     let given = options::get().simulation.as_ref();
     let origin = ORIGIN.get().map(|origin| origin.seed);
     origin.or(given.map(|given| given.seed)).unwrap_or(0)
 }
 
-/// How many workers a schedule was made for, if one is followed.
+/// Returns the number of workers that the schedule was made for, if one is followed.
 pub(super) fn workers() -> Option<usize> {
     ORIGIN.get().map(|origin| origin.workers.max(1))
 }
@@ -66,7 +65,7 @@ fn refuse(path: &str, reason: &str) -> ! {
     exits::end(exits::USAGE)
 }
 
-/// Remembers what has gone wrong, in a few words by which it is known again. The first counts.
+/// Records a failure, in a few words that identify it. The first counts.
 pub(super) fn note_failure(kind: impl FnOnce() -> String) {
     if is_on() {
         let kind = kind();
@@ -74,7 +73,7 @@ pub(super) fn note_failure(kind: impl FnOnce() -> String) {
     }
 }
 
-/// The runtime has done what it must not.
+/// Reports that the runtime has broken a promise, and ends the process.
 pub(super) fn tell_fault(fault: Fault) -> ! {
     note_failure(|| fault.kind.to_owned());
     output::complain(&format!(
@@ -85,7 +84,7 @@ pub(super) fn tell_fault(fault: Fault) -> ! {
     exits::end(exits::BUG)
 }
 
-/// The number of steps that were asked for has been done.
+/// Ends the process: the requested number of steps is done.
 pub(super) fn out_of_steps() -> ! {
     IS_CUT_SHORT.store(true, Ordering::Relaxed);
     output::flush();
@@ -99,8 +98,7 @@ pub(super) fn out_of_steps() -> ! {
     exits::end(exits::DONE)
 }
 
-/// The process ends: what went wrong is told with what brings it back, and what happened is
-/// written.
+/// As the process ends, reports a failure with the way to replay it, and writes the record.
 pub(super) fn at_exit(code: i32) {
     if !is_on() {
         return;
@@ -129,9 +127,9 @@ fn tell_how_to_repeat(simulation: &Simulation) {
     ));
 }
 
-/// Writes the schedule that was followed, how it ended, and the trace.
+/// Writes the followed schedule, its ending, and the trace.
 fn record(path: &str, code: i32) {
-    // Where the thread that ends the process holds the state, there is nothing to be told.
+    // If the thread that ends the process holds the state, there is nothing to report.
     let Ok(guard) = STATE.try_lock() else { return };
     let Some(state) = &*guard else { return };
     let end = match &state.failure {

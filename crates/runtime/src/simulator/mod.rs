@@ -1,12 +1,12 @@
-//! The simulator: a program run on one thread, by a schedule that can be had again.
+//! The simulator: runs a program on one thread, by a schedule that can be replayed.
 //!
-//! The components, half-channels and workers are the real ones; of a real run it leaves out that
-//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a
-//! time: it lets a component go on until it waits, ends or is set aside. Whatever could go one way
-//! or another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and
-//! made again when the seed or its record is given again. Time is virtual ([`clock`]), and the
-//! outside comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`]
-//! look whether the runtime does what it promises, and a [`trace`] keeps what happened.
+//! The components, half-channels and workers are the real ones; of a real run it leaves out only
+//! simultaneity. Its one thread does the *steps* of all workers, one at a time: it resumes a
+//! component until that waits, ends or is set aside. Every choice between two steps is a decision
+//! of the [`schedule`]: made by a seed, recorded, and repeated from the same seed or its record.
+//! Time is virtual ([`clock`]), and the outside comes in by a [`door`] that opens only when no
+//! component can run. Meanwhile [`checks`] verify the runtime's promises, and a [`trace`] keeps the
+//! events.
 //!
 //! `docs/internals/simulator.md` follows one step from end to end.
 
@@ -35,40 +35,40 @@ use ending::note_failure;
 use schedule::{Kind, Schedule};
 use trace::{Event, Outcome, Trace, What, Who};
 
-/// So many steps a worker does in a row, and so many operations a component without waiting, while
-/// others could do something; then the plain schedule, too, goes on with them.
+/// Most steps in a row of a worker, and most operations in a row of a component without waiting,
+/// while others could run; then the plain schedule, too, continues with the others.
 const SLICE: u32 = 32;
-/// After so many steps a worker looks at what has arrived.
+/// Steps after which a worker looks at its arrivals.
 const LOOK_EVERY: u64 = 8;
 
-/// What a simulation knows of itself.
+/// The simulation's state.
 struct State {
     stage: Stage,
     schedule: Schedule,
     checks: Checks,
     trace: Trace,
-    /// How many steps and operations there were.
+    /// Steps and operations so far.
     steps: u64,
-    /// The worker of the last step, and how many it did in a row.
+    /// The worker of the last step, and its number of steps in a row.
     worker: usize,
     streak: u32,
-    /// How many operations and passes the running component has done in a row.
+    /// Operations and passes in a row of the running component.
     row: u32,
-    /// After how many steps all components are looked through again.
+    /// Step count at which all components are checked again.
     next_look: u64,
-    /// The workers that are in the middle of a component.
+    /// Workers in the middle of a component.
     in_use: Vec<bool>,
-    /// How many components were placed.
+    /// Components placed so far.
     placed: usize,
-    /// What has gone wrong, in a word.
+    /// The failure, in a word.
     failure: Option<String>,
-    /// Is something sure to come from outside at once, without any time passing?
+    /// Tells whether something is sure to come from outside at once, without any time passing.
     comes_soon: fn() -> bool,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// The state, for a moment: nothing of the runtime is called meanwhile that might come back here.
+/// The locked state; meanwhile nothing of the runtime is called that might come back here.
 struct Held(MutexGuard<'static, Option<State>>);
 
 impl std::ops::Deref for Held {
@@ -94,7 +94,7 @@ fn state() -> Held {
     Held(lock(&STATE))
 }
 
-/// Begins a simulation, if one is asked for: from here on its thread has the program.
+/// Begins a simulation, if one is requested: from here on its thread owns the program.
 pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool {
     let Some(simulation) = &options::get().simulation else {
         return false;
@@ -146,7 +146,7 @@ pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool
     true
 }
 
-/// The life of the simulator's thread.
+/// The main loop of the simulator's thread.
 fn live(stage: Stage) -> ! {
     loop {
         if !step(stage) {
@@ -160,7 +160,8 @@ fn live(stage: Stage) -> ! {
 
 // ---- steps ------------------------------------------------------------------------------------
 
-/// Does one step of some worker that is not in the middle of a component. False if none can.
+/// Does one step of some worker that is not in the middle of a component. False if no worker has
+/// one.
 fn step(stage: Stage) -> bool {
     fire_due();
     let Some(worker) = choose_worker(stage) else {
@@ -171,7 +172,7 @@ fn step(stage: Stage) -> bool {
     let Some(component) = choose_component(stage, worker) else {
         return true;
     };
-    // SAFETY: it was taken from its worker's queue.
+    // SAFETY: taken from its worker's queue.
     unsafe {
         if stage.send_off(component) {
             return true;
@@ -194,7 +195,7 @@ fn count_step() {
     }
 }
 
-/// The worker that does the next step: the last one, unless its turn is over or the schedule says
+/// Chooses the worker of the next step: the last one, unless its turn is over or the schedule says
 /// otherwise.
 fn choose_worker(stage: Stage) -> Option<usize> {
     let mut state = state();
@@ -232,7 +233,7 @@ fn choose_worker(stage: Stage) -> Option<usize> {
     Some(worker)
 }
 
-/// The worker looks at what has arrived if it has nothing else to do, now and then, and when the
+/// Has the worker look at its arrivals if it has nothing else to do, now and then, and when the
 /// schedule says so.
 fn stage_arrivals(stage: Stage, worker: usize) {
     if !stage.has_arrivals(worker) {
@@ -266,7 +267,7 @@ fn choose_component(stage: Stage, worker: usize) -> Option<*mut Component> {
     Some(component)
 }
 
-/// Lets a component go on until it waits, ends or is set aside.
+/// Resumes a component until it waits, ends or is set aside.
 ///
 /// # Safety
 /// It was taken from its worker's queue.
@@ -291,7 +292,7 @@ unsafe fn run(stage: Stage, worker: usize, component: *mut Component) {
             is_paused
         };
         if is_paused {
-            // What it says in `raised` of the end of its pass means nothing.
+            // `raised`, set at the end of its pass, means nothing here.
             // SAFETY: it waits for nothing and stands in no queue.
             unsafe { stage.put_back(component) };
         } else if step != Step::Blocked {
@@ -308,7 +309,7 @@ unsafe fn run(stage: Stage, worker: usize, component: *mut Component) {
     heed_faults();
 }
 
-/// A component is about to go on: what it waited for has ended.
+/// Records that a component is about to resume: its wait has ended.
 fn goes_on(component: *mut Component) {
     let mut state = state();
     if state.checks.record(component).open.is_none() {
@@ -345,8 +346,8 @@ fn fire_due() {
     }
 }
 
-/// Nothing is ready: all workers fall asleep, and time passes or the outside comes in; or the
-/// program has come to its end.
+/// Handles that nothing is ready: all workers fall asleep, and time passes or the outside comes in;
+/// or the program has ended.
 fn idle(stage: Stage) {
     for worker in 0..Stage::count() {
         stage.fall_asleep(worker);
@@ -364,7 +365,7 @@ fn idle(stage: Stage) {
         report::deadlock();
         exits::end(exits::FAILED);
     }
-    // A file's next line is there before any time has passed.
+    // A file's next line arrives before any time has passed.
     if !(state().comes_soon)() && !exits::is_ending() {
         let due = [timers::next_due(), clock::next_event()];
         if let Some(due) = due.into_iter().flatten().min() {
@@ -379,8 +380,8 @@ fn idle(stage: Stage) {
     note(0, None, Event::Visit);
 }
 
-/// Has somebody been forgotten? Looks through all components, so not each time that nothing is
-/// ready.
+/// Checks for components that were never woken. It looks through all components, so not each time
+/// that nothing is ready.
 fn look_for_the_unwoken(is_over: bool) {
     {
         let mut state = state();
@@ -410,7 +411,7 @@ fn what(at: &At<'_>) -> What {
     }
 }
 
-/// The half-channel where a value came, by the arm that was chosen.
+/// Returns the half-channel of a received value, by the chosen arm.
 fn channel_of(at: &At<'_>, arm: u32) -> *const Channel {
     match at {
         At::Send(channel) | At::Receive(channel) | At::Acknowledge(channel) => channel.cast(),
@@ -420,8 +421,8 @@ fn channel_of(at: &At<'_>, arm: u32) -> *const Channel {
     }
 }
 
-/// Does an operation of the running component in the runtime's ways, and says how it goes on: an
-/// operation that is done may be followed by a pause.
+/// Does an operation of the running component as the runtime does, and returns its outcome: a
+/// finished operation may be followed by a pause.
 ///
 /// # Safety
 /// The component runs the calling code; `work` is the operation at these half-channels.
@@ -482,7 +483,7 @@ const NOWHERE: Site = Site {
 };
 
 impl State {
-    /// The worker for a new component, and the one that the plain schedule has for it.
+    /// Returns the worker for a new component, and the plain schedule's choice.
     fn place(&mut self, request: i32, identity: &Identity) -> (usize, usize) {
         let count = self.in_use.len();
         let asked = usize::try_from(request).ok().map(|core| core % count);
@@ -507,7 +508,7 @@ impl State {
         ((plain + choice) % count, plain)
     }
 
-    /// Is the running component set aside after what it has done?
+    /// Decides whether the running component is set aside after its operation.
     ///
     /// # Safety
     /// It is alive.
@@ -527,7 +528,7 @@ impl State {
     }
 }
 
-/// A component was made: the runtime hears of the end of each of its passes.
+/// Has a new component report the end of each of its passes.
 ///
 /// # Safety
 /// It was just made.
@@ -539,10 +540,10 @@ unsafe fn made(component: *mut Component, passes: u64) {
     }
 }
 
-/// A pass has ended. Counts it, and says whether the component is set aside before the next.
+/// Counts a finished pass, and decides whether the component is set aside before the next.
 ///
 /// # Safety
-/// The component runs the calling code, and goes on with another pass if it is not told otherwise.
+/// The component runs the calling code, and begins another pass unless set aside.
 unsafe fn ends_pass(component: *mut Component) {
     count_step();
     let mut state = state();
@@ -553,7 +554,7 @@ unsafe fn ends_pass(component: *mut Component) {
     unsafe { (*component).passes_left = u32::from(!is_over) };
 }
 
-/// Is a component that would begin its next pass set aside?
+/// Decides whether a component about to begin its next pass is set aside.
 ///
 /// # Safety
 /// As for `ends_pass`. If so, it returns to its carrier.
@@ -563,8 +564,8 @@ unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     unsafe { state().sets_aside(component, worker) }
 }
 
-/// Has the running component do something that others may notice. Do they do something first? And
-/// then with the gate open.
+/// Has the running component do something visible to others: other workers may step first, then
+/// `work` runs with the gate open.
 ///
 /// # Safety
 /// The component runs the calling code and holds no lock.
@@ -610,8 +611,8 @@ unsafe fn deed(
     }
 }
 
-/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule
-/// says. The main sequence and services stay with whoever makes them, in the plain schedule.
+/// Chooses the worker of a new component without a core of its own: in turn, or as the schedule
+/// says. In the plain schedule, the main sequence and services stay with their creator.
 fn place(request: i32, of: *const ComponentType, identity: &Identity) -> usize {
     let mut state = state();
     let (worker, plain) = state.place(request, identity);
@@ -624,7 +625,7 @@ fn place(request: i32, of: *const ComponentType, identity: &Identity) -> usize {
     worker
 }
 
-/// What the exchange asks and tells.
+/// The simulator's functions that the exchange calls.
 static DIRECTOR: Director = Director {
     operate,
     deed,

@@ -1,36 +1,35 @@
 //! The decisions of a simulation: made by a seed or read from a schedule, and recorded.
 //!
-//! A decision is a point at which there may be more than one way to go on. Choice 0 is the plain
-//! way: go on with the same worker, take the component whose turn it is, pause nobody. So a
-//! schedule is the list of the decisions that were not plain, and short where little was out of the
-//! ordinary.
+//! A decision is a point with more than one way to continue. Choice 0 is the plain way: stay with
+//! the same worker, take the component whose turn it is, pause no component. So a schedule is the
+//! list of the decisions that were not plain, and short where little was out of the ordinary.
 //!
 //! Decisions are numbered from 1 among those of the same kind about the same *subject*: the pauses
-//! of one component, the queue of one worker. So most of a schedule means the same still when a
-//! part of it is left out, which is what makes shrinking work.
+//! of one component, the queue of one worker. So most of a schedule keeps its meaning when a part
+//! of it is left out, which makes shrinking work.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::ground::choices::scramble;
 
-/// What is decided.
+/// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// Which worker does the next step.
+    /// The worker of the next step.
     Worker,
-    /// Which of its ready components goes on.
+    /// The ready component that resumes.
     Component,
-    /// Whether a component is set aside after an operation or a pass.
+    /// A pause of a component after an operation or a pass.
     Pause,
-    /// Whether other workers do something first, in the middle of a component's pass.
+    /// A step of other workers in the middle of a component's pass.
     Beside,
-    /// Where a new component goes.
+    /// The place of a new component.
     Place,
-    /// Whether a worker looks at what has arrived before it goes on.
+    /// A worker's look at its arrivals before its next step.
     Look,
-    /// Whether a worker without work falls asleep, and which.
+    /// A worker without work that falls asleep.
     Sleep,
 }
 
@@ -44,11 +43,12 @@ const KINDS: [(Kind, &str); 7] = [
     (Kind::Sleep, "sleep"),
 ];
 
-/// How often a seed may have a kind of decision go otherwise: once in so many. Which of them counts
-/// follows from the seed, so that some seeds differ much from the plain schedule and others hardly.
+/// Odds with which a seed may make a kind of decision deviate: once in this many. The seed selects
+/// one of them for each kind, so that some seeds differ much from the plain schedule and others
+/// hardly.
 const ODDS: [u64; 6] = [2, 3, 5, 10, 30, 100];
 
-/// Which decision: its kind, what it is about, and the how many-th of those it is.
+/// A decision's kind, its subject, and its number among those.
 type Place = (Kind, u64, u64);
 
 /// A decision that was not plain.
@@ -68,12 +68,12 @@ enum Source {
     Given(HashMap<Place, u32>),
 }
 
-/// Where the decisions of a run come from, and what they were.
+/// The source of a run's decisions, and their record.
 pub(super) struct Schedule {
     source: Source,
-    /// How many decisions between several ways there were.
+    /// Decisions between several ways so far.
     pub(super) count: u64,
-    /// By kind and subject, how many there were at all.
+    /// Number of decisions, by kind and subject.
     numbers: HashMap<(Kind, u64), u64>,
     pub(super) deviations: Vec<Deviation>,
 }
@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The schedule of a seed; that of 0 is the plain one.
+    /// Makes the schedule of a seed; that of 0 is the plain one.
     pub(super) fn by_seed(seed: u64) -> Schedule {
         if seed == 0 {
             return Schedule::of(Source::Plain);
@@ -98,13 +98,13 @@ impl Schedule {
         Schedule::of(Source::Seed { state, odds })
     }
 
-    /// The schedule with these deviations from the plain one.
+    /// Makes the schedule with these deviations from the plain one.
     pub(super) fn given(deviations: Vec<Deviation>) -> Schedule {
         let by_place = deviations.into_iter().map(|one| (one.place, one.choice));
         Schedule::of(Source::Given(by_place.collect()))
     }
 
-    /// Decides between so many ways.
+    /// Decides between `options` ways.
     pub(super) fn choose(&mut self, kind: Kind, subject: u64, options: usize) -> usize {
         let number = self.numbers.entry((kind, subject)).or_default();
         *number += 1;
@@ -145,7 +145,7 @@ fn draw(state: &mut u64) -> u64 {
 /// The first line of a schedule's file.
 const TITLE: &str = "hearth schedule 1";
 
-/// What a schedule's file says.
+/// The contents of a schedule's file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) seed: u64,
@@ -164,7 +164,7 @@ pub(super) fn write(seed: u64, workers: usize, deviations: &[Deviation]) -> Stri
     text
 }
 
-/// Reads a schedule's file; what follows an empty line is for people.
+/// Reads a schedule's file; text after an empty line is for people.
 pub(super) fn read(text: &str) -> Result<Written, String> {
     let mut lines = text.lines();
     if lines.next() != Some(TITLE) {

@@ -1,4 +1,4 @@
-//! What happened in a simulation, in order, for people to read.
+//! The events of a simulation, in order, for people to read.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use crate::seats::exceptions::place_of;
 use crate::seats::registry;
 use crate::seats::seat::{Identity, seat_of};
 
-/// So many events are kept, the last ones.
+/// Number of events kept, the last ones.
 const KEPT: usize = 20_000;
 
 /// A component, which may have ended since.
@@ -73,7 +73,7 @@ impl What {
     }
 }
 
-/// How an operation goes on.
+/// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
@@ -84,7 +84,7 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy)]
 pub(super) enum Event {
     Operation(What, Site, Outcome),
-    /// A wait is over, well or not.
+    /// A wait that is over, well or not.
     GoesOn(What, Site, Outcome),
     /// `connect`, `disconnect`, `stop`.
     Deed(&'static str, Option<Site>),
@@ -127,7 +127,7 @@ struct Entry {
     event: Event,
 }
 
-/// The last events, and how many there were before.
+/// The last events, and the number dropped before them.
 #[derive(Default)]
 pub(super) struct Trace {
     entries: VecDeque<Entry>,
@@ -143,7 +143,7 @@ impl Trace {
         self.entries.push_back(Entry { worker, who, event });
     }
 
-    /// A line an event: `*` for choices, the worker, what happened.
+    /// Formats one event a line: `*` for choices, the worker, the event.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         if self.before > 0 {
@@ -157,7 +157,7 @@ impl Trace {
     }
 }
 
-/// The name of a half-channel in the program, and the place.
+/// Returns the half-channel's name in the program, and the place.
 fn of_site(site: &Site) -> (String, String) {
     // SAFETY: sites are static, their texts literals.
     let (text, place) = unsafe { (literal(site.text), place_of(site)) };

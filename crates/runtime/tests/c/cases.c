@@ -1,4 +1,4 @@
-/* Many small programs; the first argument says which. */
+/* Many small programs; the first argument selects one. */
 #include "hand.h"
 #include <unistd.h>
 
@@ -97,7 +97,7 @@ END
 COMPONENT(Killer)
     self->reference = begin(base, &Victim);
     join(base, self->reference, "in", base, "out2");
-    /* Whether it waits already or not. */
+    /* Waiting already or not. */
     hearth_stop(base, self->reference);
     hearth_stop(base, self->reference);
     hearth_component_release(self->reference);
@@ -133,7 +133,7 @@ COMPONENT(Printing)
     }
 END
 
-/* What is printed while something computes is written when it is asked to end. */
+/* Output printed while a component computes is written when the program is asked to end. */
 COMPONENT(Signalled)
     hearth_component_release(begin(base, &Computing));
     print(base, "buffered\n");
@@ -234,7 +234,7 @@ COMPONENT(Ticking)
     hearth_unset_timer(base, self->tick);
     hearth_set_rtimer(base, self->tick, 1.0f);
     AWAIT(RECEIVE(tick));
-    /* Set anew while it runs: only the new one counts. */
+    /* Reset while it runs: only the new time counts. */
     hearth_set_timer(base, self->tick, 1000.0f, true);
     hearth_set_rtimer(base, self->tick, 1.0f);
     AWAIT(RECEIVE(tick));
@@ -317,7 +317,7 @@ static void copying(hearth_component *self)
         hearth_array_new(self, &table, lengths, 2, (hearth_value){.integer = 0});
     CHECK(((hearth_integer_array *)rows->data[1])->data[2] == 0);
     CHECK(rows->data[0] != rows->data[1]);
-    /* A row that stands twice in the original stands twice in the copy. */
+    /* A row that the original shares is shared in the copy. */
     hearth_release(self, &integers, rows->data[1]);
     rows->data[1] = hearth_retain(rows->data[0]);
     hearth_pointer_array *same = hearth_copy(self, &table, REFERENCE(rows)).pointer;

@@ -1,4 +1,4 @@
-/* What makes components bearable to write by hand. */
+/* Macros for components written by hand. */
 #ifndef HAND_H
 #define HAND_H
 
@@ -84,7 +84,7 @@ static const hearth_port hand_ports[] = {
     {"text_in", 0, &string, offsetof(Hand, text_in)}, {"any_out", 1, &any, offsetof(Hand, any_out)},
     {"any_in", 0, &any, offsetof(Hand, any_in)}};
 
-/* COMPONENT(Ping) { ... END; } defines what Ping does. */
+/* COMPONENT(Ping) { ... END; } defines Ping's code. */
 #define COMPONENT(name)                                                                            \
     static hearth_step name##_resume(hearth_component *);                                          \
     static const hearth_component_type name = {                                                    \
@@ -103,7 +103,7 @@ static const hearth_port hand_ports[] = {
     return HEARTH_DONE;                                                                            \
     }
 
-/* A main program that does one of `cases`, which its first argument names. */
+/* A main program that runs one of `cases`, named by its first argument. */
 #define MAIN                                                                                       \
     static hearth_step main_resume(hearth_component *self)                                         \
     {                                                                                              \

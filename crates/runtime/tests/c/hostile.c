@@ -1,5 +1,5 @@
-/* Programs that others may reach; the first argument says which way. Both take boxes until an
- * integer has come that is 42, and say what else there was. */
+/* Programs that other processes may reach; the first argument says by which way. Both take boxes
+ * until the integer 42 comes, and print the others. */
 #include "hand.h"
 
 extern hearth_step hearth_device_radio_next(hearth_component *self, const hearth_site *site);
@@ -29,7 +29,7 @@ END
 
 static void publishing(hearth_component *self) { hearth_component_release(begin(self, &Keeper)); }
 
-/* ---- a large value that nobody reads ----------------------------------------------------- */
+/* ---- a large value that no peer reads ---------------------------------------------------- */
 
 #define LARGE (8 << 20)
 
@@ -45,7 +45,7 @@ COMPONENT(Giver)
     AWAIT(hearth_send(base, self->any_out, (hearth_value){.pointer = box}, true, SITE("any_out")));
 END
 
-/* Goes on whatever becomes of the other. */
+/* Continues whatever happens to the other. */
 COMPONENT(Neighbour)
     AWAIT(hearth_get_string(base, SITE("input")));
     hearth_release(base, &string, base->received.pointer);
@@ -64,7 +64,7 @@ static void giving(hearth_component *self)
 
 /* ---- the radio --------------------------------------------------------------------------- */
 
-/* The struct of that name in the prelude. */
+/* The prelude's struct of that name. */
 typedef struct { hearth_object object; uint32_t addr; hearth_box *payload; } Packet;
 
 COMPONENT(Hearer)

@@ -1,4 +1,4 @@
-/* Programs that wait for what comes from outside; the first argument says which. */
+/* Programs that wait for outside events; the first argument selects one. */
 #include "hand.h"
 #include <stdatomic.h>
 #include <time.h>
@@ -108,7 +108,7 @@ static atomic_int made, served;
 
 COMPONENT(Setter)
     self->a = made++;
-    /* Set, set anew for sooner, for later and for sooner again: the last one counts. */
+    /* Set, then reset to sooner, later and sooner again: the last one counts. */
     hearth_set_timer(base, self->tick, 1000.0f, false);
     hearth_set_rtimer(base, self->tick, 0.0f + self->a % 7);
     hearth_set_timer(base, self->tick, 1000.0f, true);

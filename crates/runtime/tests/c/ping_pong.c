@@ -1,4 +1,4 @@
-/* Two components play until each has had enough; what compiled code looks like, by hand. */
+/* Two components play until each has had enough: compiled code, written by hand. */
 #include "hearth.h"
 #include <stdio.h>
 

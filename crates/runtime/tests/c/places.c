@@ -1,4 +1,4 @@
-/* Programs that say on how many threads their components ran; the first argument says which. */
+/* Programs that print on how many threads their components ran; the first argument selects one. */
 #define _GNU_SOURCE
 #include "hand.h"
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #define ROUNDS 40
 #define MESSAGES 20000
 
-/* ---- who ran where ----------------------------------------------------------------------- */
+/* ---- threads used ------------------------------------------------------------------------ */
 
 static atomic_long threads[64];
 
@@ -130,7 +130,7 @@ COMPONENT(Sender)
     AWAIT(SEND(out, 1));
 END
 
-/* The acknowledge makes all that wait wait in queues. */
+/* The acknowledge moves all waiting senders into queues. */
 COMPONENT(Sink)
     AWAIT(hearth_acknowledge(base, self->in, SITE("in")));
     hearth_held held = base->held;

@@ -1,10 +1,10 @@
-//! Programs in C, written by hand: building them, and running them to their end.
+//! Builds programs written in C by hand, and runs them to their end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The static library that Cargo built for these tests: the newest, should there be several.
+/// Finds the static library that Cargo built for these tests: the newest, if there are several.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let is_library = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! The components: each decides from a sequence of its own what to do next.
+//! The components: each decides its next action from a random sequence of its own.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Random {
-        // Neighbouring seeds begin alike, and nought stays nought.
+        // Neighbouring seeds begin alike, and zero stays zero.
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         for _ in 0..4 {
             random.next();
@@ -34,7 +34,7 @@ impl Random {
         (self.next() >> 33) as usize % limit
     }
 
-    /// True once in so many times.
+    /// Returns true once in this many times.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// What third parties do things to.
+/// The objects that third parties meddle with.
 #[derive(Default)]
 pub(crate) struct Pool {
     pub(crate) outs: Vec<Half>,
@@ -57,7 +57,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Does something to somebody.
+    /// Meddles with one of them.
     pub(crate) fn meddle(&self, random: &mut Random, how_often_stop: usize) {
         if !self.victims.is_empty() && random.once_in(how_often_stop) {
             random.one_of(&self.victims).stop();
@@ -72,12 +72,12 @@ impl Pool {
     }
 }
 
-/// What every component of a round has.
+/// The state common to all components of a round.
 pub(crate) struct Life {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) random: Random,
     latest: HashMap<usize, u32>,
-    /// It does nothing but its work, as fast as it can.
+    /// True if it does nothing but its work, as fast as it can.
     hurries: bool,
 }
 
@@ -92,7 +92,7 @@ impl Life {
         }
     }
 
-    /// Sometimes computes for longer than a short slice, and sometimes goes elsewhere.
+    /// Sometimes computes for longer than a short slice, and sometimes moves elsewhere.
     fn dally(&mut self, me: Me) {
         if self.hurries {
             return;
@@ -104,7 +104,7 @@ impl Life {
             }
         }
         if self.random.once_in(5000) {
-            // A call into the system that takes longer than any slice.
+            // A system call that takes longer than any slice.
             std::thread::sleep(Duration::from_millis(25));
         }
         if self.random.once_in(60) {
@@ -128,7 +128,7 @@ impl Drop for Life {
     }
 }
 
-/// What came of a send. False: it was stopped.
+/// Records the outcome of a send. False: it was stopped.
 fn settle(me: Me, event: Event, account: &Account) -> bool {
     match event {
         Event::Raised if me.is_stopped() => {
@@ -141,14 +141,14 @@ fn settle(me: Me, event: Event, account: &Account) -> bool {
     true
 }
 
-/// Sends its messages, and makes others that do.
+/// Sends its messages, and makes other senders.
 pub(crate) struct Sends {
     pub(crate) life: Life,
     pub(crate) account: Account,
     pub(crate) outs: usize,
-    /// Everything must be delivered.
+    /// True if everything must be delivered.
     pub(crate) owes: bool,
-    /// Where those that it makes send to; empty: it makes none.
+    /// Half-channels that the components it makes send to; empty: it makes none.
     pub(crate) children_to: Vec<Half>,
     pub(crate) children: Arc<Mutex<Vec<Handle>>>,
     pub(crate) is_sending: bool,
@@ -197,15 +197,15 @@ impl Program for Sends {
     }
 }
 
-/// Receives from its ports in all ways there are.
+/// Receives from its ports in every possible way.
 pub(crate) struct Receives {
     pub(crate) life: Life,
-    /// It takes whatever comes, in the plainest way that does.
+    /// True if it takes any message, in the plainest way.
     pub(crate) drains: bool,
-    /// Which arms of the operation hold their sender.
+    /// For each arm of the operation, whether it holds its sender.
     pub(crate) holds: Vec<bool>,
     pub(crate) has_default: bool,
-    /// After so many messages it ends.
+    /// Messages left before it ends.
     pub(crate) left: u32,
 }
 
@@ -314,7 +314,7 @@ impl Program for Relays {
     }
 }
 
-/// Does something to third parties for each message that it gets.
+/// Meddles with third parties for each message that it gets.
 pub(crate) struct Meddles {
     pub(crate) life: Life,
     pub(crate) pool: Arc<Pool>,
@@ -344,10 +344,10 @@ impl Drop for Meddles {
 
 /// An array between two steps of its owner.
 struct Array(Value);
-// SAFETY: it goes with its owner, from thread to thread.
+// SAFETY: it follows its owner from thread to thread.
 unsafe impl Send for Array {}
 
-/// How long the array is that carries a message.
+/// Length of the array that carries a message.
 fn length_of(number: i32) -> usize {
     let number = number as usize;
     if number.is_multiple_of(31) {
@@ -358,8 +358,7 @@ fn length_of(number: i32) -> usize {
     }
 }
 
-/// Sends arrays, by copy and by move, on a half-channel of its own, which it connects anew at
-/// times.
+/// Sends arrays, by copy and by move, on a half-channel of its own, which it reconnects at times.
 pub(crate) struct SendsArrays {
     life: Life,
     account: Account,
@@ -385,7 +384,7 @@ impl SendsArrays {
 impl Program for SendsArrays {
     fn next(&mut self, me: Me, event: Event) -> Next {
         if let Some((Array(value), number)) = self.kept.take() {
-            // What was copied is still ours.
+            // The sender still owns a copied array.
             assert!(
                 me.take_array(value)
                     .iter()
@@ -419,7 +418,7 @@ impl Program for SendsArrays {
     }
 }
 
-/// Makes those that send it arrays, and receives them.
+/// Makes senders of arrays, and receives from them.
 pub(crate) struct ReceivesArrays {
     pub(crate) life: Life,
     pub(crate) senders: Vec<SendsArrays>,
@@ -462,7 +461,7 @@ impl Program for ReceivesArrays {
     }
 }
 
-/// Asks by sending a half-channel made for the purpose, and receives the answer there.
+/// Asks by sending a half-channel made for the answer, and receives there.
 pub(crate) struct Asks {
     life: Life,
     left: u32,
@@ -515,14 +514,14 @@ impl Program for Asks {
     }
 }
 
-/// Makes those that ask, and answers on whatever half-channel comes.
+/// Makes the components that ask, and answers on each half-channel received.
 pub(crate) struct Answers {
     pub(crate) life: Life,
     pub(crate) account: Account,
     pub(crate) askers: Vec<Asks>,
     pub(crate) children: Arc<Mutex<Vec<Handle>>>,
     pub(crate) questions: Option<Half>,
-    /// One it uses again and again.
+    /// A half-channel that it uses again and again.
     pub(crate) out: Option<Half>,
     pub(crate) asker: Option<Half>,
 }

@@ -1,4 +1,4 @@
-//! One process: rounds of making, working, stopping, counting what is left.
+//! One process: rounds of making, working, stopping and counting the remains.
 
 use std::os::raw::c_char;
 use std::ptr;
@@ -20,13 +20,13 @@ use crate::remains::{self, Growth};
 
 /// Far longer than any round takes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Rounds whose remains are not looked at: what is made once is made in them.
+/// Rounds whose remains are not checked: one-time allocations happen in them.
 const WARM_UP: u64 = 3;
-/// Threads that rest between two rounds, and more: of components that computed for long, each at
-/// most one.
+/// Threads that rest between two rounds, and more: at most one for each component that computed for
+/// long.
 const THREADS: usize = 120;
 
-/// What there is between two rounds: the anchor, which waits for the end.
+/// The census between two rounds: the anchor, which waits for the end.
 const AT_REST: Census = Census {
     components: 1,
     hubs: 0,
@@ -37,7 +37,7 @@ const AT_REST: Census = Census {
 static ROUND: AtomicU64 = AtomicU64::new(0);
 static PLAN: OnceLock<(u64, u64)> = OnceLock::new();
 
-/// Runs rounds for so many seconds, then ends the process.
+/// Runs rounds for this many seconds, then ends the process.
 pub(crate) fn run(seed: u64, seconds: u64) -> ! {
     const NOWHERE: Site = Site {
         file: ptr::null(),
@@ -138,7 +138,8 @@ fn tell(start: Instant, rounds: u64, messages: u64) {
     );
 }
 
-/// Waits until it is so. If that takes too long, tells who waits for whom, and ends the process.
+/// Waits until a condition holds. If that takes too long, prints the deadlock report and ends the
+/// process.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     for turn in 0.. {
@@ -171,19 +172,19 @@ fn hang(what: &str) -> ! {
             std::thread::park();
         }
     }
-    // If all sleep, the runtime tells who waits for whom, and ends the process.
+    // If all sleep, the runtime prints the deadlock report and ends the process.
     machine::expect_nothing_more();
     std::thread::sleep(Duration::from_secs(5));
     eprintln!("soak: something still runs");
     std::process::abort()
 }
 
-/// One round's components, by what is to become of them.
+/// One round's components, by their fate.
 struct Round {
     ledger: Arc<Ledger>,
     pool: Arc<Pool>,
     children: Arc<Mutex<Vec<Handle>>>,
-    /// Those that must deliver everything.
+    /// Components that must deliver everything.
     owing: Vec<Handle>,
     meddlers: Vec<Handle>,
     still_meddling: Arc<AtomicU32>,
@@ -290,7 +291,7 @@ impl Round {
     }
 
     fn add_questions(&mut self, random: &mut Random) {
-        // Those that ask alone are linked with those that answer, and each answer is a link of its
+        // Lone askers are linked with the answering component, and each answer is a link of its
         // own.
         let askers = if random.once_in(2) {
             1
@@ -315,7 +316,7 @@ impl Round {
         }));
     }
 
-    /// From start to end. How many messages came.
+    /// Lives from start to end. Returns the number of messages received.
     fn live(self, random: &mut Random) -> u32 {
         self.start(random);
         self.disturb(random);
@@ -357,7 +358,7 @@ impl Round {
         }
     }
 
-    /// From outside, for a while.
+    /// Disturbs the round from outside, for a while.
     fn disturb(&self, random: &mut Random) {
         for _ in 0..random.below(60) {
             self.pool.meddle(random, 40);
@@ -367,7 +368,7 @@ impl Round {
         }
     }
 
-    /// Nobody disconnects anything any more.
+    /// Ends all disconnecting.
     fn calm_down(&self) {
         self.meddlers.iter().for_each(Handle::stop);
         until("those to end that disturb", || {
@@ -375,7 +376,7 @@ impl Round {
         });
     }
 
-    /// Whatever is owed can be delivered from now on.
+    /// Makes all owed messages deliverable from now on.
     fn drain(&self, random: &mut Random) -> Vec<Handle> {
         let drains: Vec<Handle> = (0..1 + random.below(2))
             .map(|_| {

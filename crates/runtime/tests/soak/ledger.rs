@@ -1,23 +1,23 @@
-//! What was sent, what became of it, and who got it.
+//! The ledger of sent messages: each one's outcome and receiver.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// So many senders a round at most, each with so many messages.
+/// Most senders in a round, and most messages of each.
 pub(crate) const SENDERS: usize = 1 << 15;
 pub(crate) const MESSAGES: u32 = 1 << 16;
 
-/// What became of a send, in a message's entry; the rest of it counts.
+/// Outcome of a send, in a message's entry; the low bits count receipts.
 const ACCEPTED: u32 = 1 << 16;
 /// It ended by a stop.
 const STOPPED: u32 = 1 << 17;
-/// By an acknowledge that did not end well.
+/// It was refused by an acknowledge that did not end well.
 const REFUSED: u32 = 1 << 18;
-/// It was received by somebody who then held the sender.
+/// Its receiver then held the sender.
 const HELD: u32 = 1 << 19;
 const COUNT: u32 = ACCEPTED - 1;
 
-/// Messages carry who sent them and which of theirs they are.
+/// A message carries its sender and its number there.
 pub(crate) fn message(sender: usize, sequence: u32) -> i32 {
     ((sender as u32) << 16 | sequence) as i32
 }
@@ -26,13 +26,13 @@ fn origin(message: i32) -> (usize, u32) {
     (message as u32 as usize >> 16, message as u32 & 0xFFFF)
 }
 
-/// One round's.
+/// One round's ledger.
 pub(crate) struct Ledger {
     columns: Mutex<Vec<Arc<Column>>>,
     pub(crate) received: AtomicU32,
-    /// How many programs exist that were made for this round.
+    /// Number of live programs made for this round.
     pub(crate) alive: AtomicU32,
-    /// How many senders that must deliver everything have not yet.
+    /// Number of senders that have yet to deliver everything.
     pub(crate) owing: AtomicU32,
 }
 
@@ -48,7 +48,7 @@ impl Ledger {
         })
     }
 
-    /// A sender of so many messages at most. None if there are too many.
+    /// Adds a sender of at most this many messages. None if there are too many.
     pub(crate) fn sender(&self, messages: u32) -> Option<Account> {
         let mut columns = self.columns.lock().unwrap();
         if columns.len() == SENDERS {
@@ -64,7 +64,7 @@ impl Ledger {
         })
     }
 
-    /// Somebody has received a message.
+    /// Records that a message was received.
     pub(crate) fn note(&self, number: i32, is_held: bool) -> (usize, u32) {
         let (sender, sequence) = origin(number);
         let column = self.columns.lock().unwrap()[sender].clone();
@@ -80,7 +80,7 @@ impl Ledger {
         (sender, sequence)
     }
 
-    /// All have ended: is every message accounted for?
+    /// Checks, once all have ended, that every message is accounted for.
     pub(crate) fn check(&self) {
         for (sender, column) in self.columns.lock().unwrap().iter().enumerate() {
             for (sequence, entry) in column.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Ledger {
     }
 }
 
-/// What a sender knows of its own messages.
+/// A sender's account of its own messages.
 pub(crate) struct Account {
     sender: usize,
     next: u32,
@@ -112,7 +112,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The number of the next message. None if all were sent.
+    /// Returns the number of the next message. None if all were sent.
     pub(crate) fn next(&mut self) -> Option<i32> {
         if self.next as usize == self.column.len() {
             return None;

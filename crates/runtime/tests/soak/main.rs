@@ -1,8 +1,9 @@
-//! Hours of random life: components are made, connected, disconnected, stopped and moved, under
-//! each carrier, and whatever they send is accounted for. Afterwards nothing is left behind.
+//! Runs random components for hours: they are made, connected, disconnected, stopped and moved,
+//! under each carrier, and every message is accounted for. Afterwards nothing is left behind.
 //!
-//! The options of the runtime are the process's, so each way of running is a process of its own.
-//! `HEARTH_SOAK_SECONDS` says how long all of them together take, `HEARTH_SOAK_SEED` what they do.
+//! The runtime's options are process-wide, so each way of running is a process of its own.
+//! `HEARTH_SOAK_SECONDS` sets how long all of them together take, `HEARTH_SOAK_SEED` their random
+//! choices.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -20,12 +21,12 @@ mod remains;
 use std::process::{Command, ExitCode};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// As short as the tests of everything allow.
+/// Short enough for the whole test suite.
 const SECONDS: u64 = 28;
-/// Says that this process is one of those that run.
+/// Marks this process as one of the children.
 const ROLE: &str = "HEARTH_SOAK_ROLE";
 
-/// A way of running: what it is called, and its options.
+/// A way of running: its name and options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
 const WAYS: [Way; 12] = [
@@ -141,7 +142,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs one process. True if all was well.
+/// Runs one process. True if it succeeds.
 fn run(seed: u64, seconds: u64, options: &[(&str, &str)]) -> bool {
     let mut command = Command::new(std::env::current_exe().expect("this test has a path"));
     let all = [
@@ -161,7 +162,7 @@ fn run(seed: u64, seconds: u64, options: &[(&str, &str)]) -> bool {
         .env(ROLE, "1")
         .env("HEARTH_SOAK_SEED", seed.to_string())
         .env("HEARTH_SOAK_SECONDS", seconds.to_string())
-        // What a thread keeps for itself would count as in use.
+        // A thread's private cache would count as in use.
         .env(
             "GLIBC_TUNABLES",
             "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=2",

@@ -1,4 +1,4 @@
-//! What a round leaves behind: in the runtime, in memory, in the system's tables.
+//! The remains of a round: in the runtime, in memory, in the system's tables.
 
 use hearth_runtime::census::{self, Census};
 
@@ -11,12 +11,12 @@ unsafe extern "C" {
     fn mallinfo2() -> Mallinfo2;
 }
 
-/// Index of the bytes in use in what the allocator says.
+/// Index of the bytes in use in the allocator's counts.
 const IN_USE: usize = 7;
-/// Of those in blocks that are mapped on their own.
+/// Index of the bytes in separately mapped blocks.
 const MAPPED: usize = 4;
 
-/// What there is between two rounds.
+/// The remains between two rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact {
     pub(crate) census: Census,
@@ -38,7 +38,7 @@ pub(crate) fn threads() -> usize {
     entries("/proc/self/task")
 }
 
-/// Bytes in blocks that somebody has, and bytes of memory that are resident.
+/// Returns the bytes in allocated blocks, and the resident bytes of memory.
 pub(crate) fn bytes() -> (usize, usize) {
     // SAFETY: it only reads the allocator's counts.
     let info = unsafe { mallinfo2() };
@@ -51,9 +51,9 @@ pub(crate) fn bytes() -> (usize, usize) {
     (info.counts[IN_USE] + info.counts[MAPPED], resident * 4096)
 }
 
-/// Does something grow from round to round? Of the rounds after the first quarter, the least of the
-/// last half is compared with the most of the first: what is kept for later is bounded, and soon
-/// there, what leaks is not.
+/// Detects growth from round to round. Of the rounds after the first quarter, the least of the last
+/// half is compared with the most of the first: caches are bounded, and soon full, while leaks
+/// grow.
 pub(crate) struct Growth {
     name: &'static str,
     seen: Vec<usize>,
@@ -73,7 +73,7 @@ impl Growth {
         self.seen.push(value);
     }
 
-    /// The most before and the least after.
+    /// Returns the most before and the least after.
     fn halves(&self) -> Option<(usize, usize)> {
         let settled = &self.seen[self.seen.len() / 4..];
         let (before, after) = settled.split_at(settled.len() / 2);

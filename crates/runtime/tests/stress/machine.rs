@@ -57,7 +57,7 @@ pub(crate) struct Machine {
     program: Option<Box<dyn Program>>,
 }
 
-/// What the last operation came to.
+/// The last operation's outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     Start,
@@ -65,7 +65,7 @@ pub(crate) enum Event {
     Raised,
 }
 
-/// What a program does next: an operation, as it stands, or the end.
+/// A program's next action: an operation, already begun, or the end.
 pub(crate) enum Next {
     Operation(Step),
     End,
@@ -100,7 +100,7 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
             match next {
                 Next::End if event == Event::Raised && me.is_stopped() => return Step::Raised,
                 Next::End => return Step::Done,
-                // What was raised is handled.
+                // The exception is handled.
                 Next::Operation(Step::Done) => event = Event::Done,
                 Next::Operation(Step::Raised) => event = Event::Raised,
                 Next::Operation(Step::Blocked) => {
@@ -163,7 +163,7 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// Made but not started, so that it can be wired first.
+    /// Makes a machine without starting it, so that it can be wired first.
     pub(crate) fn new(program: impl Program + 'static) -> Handle {
         anchor();
         Handle::made_by(ptr::null_mut(), program)
@@ -322,7 +322,7 @@ impl Me {
         self.select_among(&arms, false)
     }
 
-    /// An arm of a select at a port.
+    /// Makes an arm of a select at a port.
     pub(crate) fn arm_at(self, port: usize, acknowledge: bool) -> Arm {
         Arm {
             // SAFETY: the program runs this machine.
@@ -332,7 +332,7 @@ impl Me {
         }
     }
 
-    /// The same at any half-channel.
+    /// Makes an arm at any half-channel.
     pub(crate) fn arm_of(self, half: &Half) -> Arm {
         Arm {
             channel: half.0.cast(),
@@ -375,27 +375,27 @@ impl Me {
         unsafe { (*self.component()).raised == STOPPED }
     }
 
-    /// A machine made by this one.
+    /// Makes a machine as a child of this one.
     #[allow(dead_code, reason = "for some tests only")]
     pub(crate) fn make(self, program: impl Program + 'static) -> Handle {
         Handle::made_by(self.component(), program)
     }
 
-    /// A half-channel made by this machine.
+    /// Makes a half-channel as this machine.
     #[allow(dead_code, reason = "for some tests only")]
     pub(crate) fn half(self, payload: &'static Static<Type>, direction: u32) -> Half {
         // SAFETY: the program runs this machine.
         Half(unsafe { c::hearth_channel_new(self.component(), &raw const payload.0, direction) })
     }
 
-    /// Goes to a core.
+    /// Moves to a core.
     #[allow(dead_code, reason = "for some tests only")]
     pub(crate) fn set_core(self, core: u32) {
         // SAFETY: the program runs this machine.
         unsafe { c::hearth_set_core(self.component(), core) };
     }
 
-    /// A new array of one's own.
+    /// Makes a new array.
     pub(crate) fn array(self, length: u32, number: i32) -> Value {
         // SAFETY: the program runs this machine.
         Value::of_pointer(unsafe {
@@ -409,13 +409,13 @@ impl Me {
         })
     }
 
-    /// Releases an array of one's own.
+    /// Releases its own array.
     pub(crate) fn drop_array(self, value: Value) {
         // SAFETY: the program owns the array.
         unsafe { c::hearth_destroy(self.component(), &raw const INTEGERS.0, value.pointer) };
     }
 
-    /// The elements of a received array, which is released.
+    /// Takes the elements of a received array, and releases it.
     pub(crate) fn take_array(self, value: Value) -> Vec<i32> {
         // SAFETY: the program owns the array.
         unsafe {
@@ -432,7 +432,7 @@ impl Me {
 
 static ANCHORED: Mutex<Option<Ticket>> = Mutex::new(None);
 
-/// If every component is blocked, the runtime says so, who waits for whom, and ends the process.
+/// Makes the runtime print the deadlock report and end the process if every component is blocked.
 #[allow(dead_code, reason = "for some tests only")]
 pub(crate) fn expect_nothing_more() {
     if let Some(ticket) = &*ANCHORED.lock().unwrap() {
@@ -440,7 +440,7 @@ pub(crate) fn expect_nothing_more() {
     }
 }
 
-/// One component that waits for ever for something that may come: without it the runtime would end
+/// Starts a component that waits forever for an outside event: without it the runtime would end
 /// this process when a test's components have stopped, and call the pauses between them deadlocks.
 pub(crate) fn anchor() {
     unsafe extern "C" fn wait(component: *mut Component) -> Step {

@@ -13,7 +13,7 @@ use machine::{Event, Half, Handle, INTEGER, INTEGERS, Me, Next, PORTS, REPLY};
 /// Far longer than any test takes; a machine that hangs fails it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Messages carry who sent them and which of theirs they are.
+/// A message carries its sender and its number there.
 fn message(sender: usize, sequence: u32) -> i32 {
     ((sender as u32) << 20 | sequence) as i32
 }
@@ -22,7 +22,7 @@ fn origin(message: i32) -> (usize, u32) {
     ((message as u32 >> 20) as usize, message as u32 & 0xF_FFFF)
 }
 
-/// What was received, by sender.
+/// The received messages, by sender.
 struct Ledger {
     received: Vec<Vec<AtomicU32>>,
 }
@@ -53,7 +53,7 @@ impl Ledger {
     }
 }
 
-/// Sends its messages on one port, then tells.
+/// Sends its messages on one port, then reports its end.
 fn sender(index: usize, messages: u32, ended: &Sender<usize>) -> Handle {
     let ended = ended.clone();
     let mut next = 0;
@@ -68,7 +68,8 @@ fn sender(index: usize, messages: u32, ended: &Sender<usize>) -> Handle {
     })
 }
 
-/// Notes what it selects from all its ports, in sender's order, until it is stopped, then tells.
+/// Notes each message that it selects from all its ports, in its sender's order, until it is
+/// stopped, then reports its end.
 fn receiver(ports: Vec<usize>, ledger: &Arc<Ledger>, ended: &Sender<usize>) -> Handle {
     let (ledger, ended) = (ledger.clone(), ended.clone());
     let mut latest: HashMap<usize, u32> = HashMap::new();
@@ -101,7 +102,7 @@ fn await_all(ended: &Receiver<usize>, count: usize) {
     }
 }
 
-/// Every sender to every receiver; how many ports each receiver selects over.
+/// Connects every sender to every receiver; each receiver selects over `ports` ports.
 fn many_to_many(senders: usize, receivers: usize, ports: usize, messages: u32) {
     let ledger = Ledger::new(senders, messages);
     let (tell, ended) = channel();
@@ -174,7 +175,7 @@ fn connections_come_and_go() {
                         2 => into.connect(out),
                         _ => out.connect(into),
                     }
-                    // On few cores, let those run that are being wired.
+                    // On few cores, let the components being wired run.
                     std::thread::yield_now();
                 }
             })
@@ -183,7 +184,7 @@ fn connections_come_and_go() {
     for wirer in wirers {
         wirer.join().unwrap();
     }
-    // Whatever is pending can be completed now.
+    // All pending sends can be completed now.
     for (index, source) in from.iter().enumerate() {
         source.output(0).connect(&to[index].input(0));
     }
@@ -282,7 +283,7 @@ fn senders_are_stopped() {
 #[test]
 fn acknowledge_holds_stops_and_refuses() {
     const ROUNDS: u32 = 3_000;
-    // What the receiver has seen the end of, by sequence number.
+    // Sends whose end the receiver has seen, by sequence number.
     let finished = Arc::new(AtomicU32::new(0));
     let (tell, ended) = channel();
     let noted = finished.clone();
@@ -381,7 +382,7 @@ fn arrays_arrive_whole() {
     let mut sent = 0;
     let mut kept = None;
     let source = Handle::new(move |me: Me, _: Event| {
-        // An array that was not moved is still ours.
+        // The sender still owns an array that was not moved.
         if let Some(array) = kept.take() {
             let Array(value) = array;
             assert!(
@@ -418,11 +419,11 @@ fn arrays_arrive_whole() {
     await_all(&ended, 1);
 }
 
-/// While a sender copies for long, the worker serves another component and then sleeps. Whoever
-/// gets the copy must be woken all the same.
+/// While a sender makes a long copy, the worker serves another component and then sleeps. The
+/// receiver of the copy must be woken all the same.
 #[test]
 fn a_sender_that_is_detached_while_it_copies_wakes_its_receiver() {
-    // Some times as long as a component may hold up others.
+    // Several times as long to copy as a component may hold up others.
     const ELEMENTS: u32 = 24_000_000;
     let (tell, ended) = channel();
     let (give, made) = channel();
@@ -454,7 +455,7 @@ fn a_sender_that_is_detached_while_it_copies_wakes_its_receiver() {
     await_all(&ended, 1);
 }
 
-/// Makes an array, waits for a word, sends the array, ends.
+/// Makes an array, waits for a signal, sends the array, ends.
 fn sends_when_told(out: Half, elements: u32) -> impl FnMut(Me, Event) -> Next + Send {
     let mut kept: Option<Array> = None;
     let mut is_told = false;
@@ -474,8 +475,8 @@ fn sends_when_told(out: Half, elements: u32) -> impl FnMut(Me, Event) -> Next + 
     }
 }
 
-/// A select is served as its component is about to move. Elsewhere, in another select, it does not
-/// stand at the first one's half-channels any more.
+/// A select is served as its component is about to move. In another select on its new worker, it
+/// does not stand at the first one's half-channels any more.
 #[test]
 fn who_moves_leaves_what_it_waited_at() {
     for _ in 0..20 {
@@ -486,7 +487,7 @@ fn who_moves_leaves_what_it_waited_at() {
         let mover = Handle::new(move |me: Me, event: Event| match event {
             Event::Start => {
                 halves = (0..2).map(|_| me.half(&INTEGER, 0)).collect();
-                // The first sends at once, the second when it is told.
+                // The first sends at once, the second on a signal.
                 for (number, into) in (0..).zip(&halves) {
                     let out = me.half(&INTEGER, 1);
                     out.connect(into);
@@ -532,7 +533,7 @@ fn who_moves_leaves_what_it_waited_at() {
     }
 }
 
-/// Sends one number, perhaps only when it is told to.
+/// Sends one number, perhaps only on a signal.
 fn sends_one(out: Half, number: i32, waits: bool) -> impl FnMut(Me, Event) -> Next + Send {
     let mut stage = u32::from(!waits);
     move |me: Me, event: Event| {
@@ -548,7 +549,7 @@ fn sends_one(out: Half, number: i32, waits: bool) -> impl FnMut(Me, Event) -> Ne
 
 /// An array between two steps of its owner.
 struct Array(hearth_runtime::abi::Value);
-// SAFETY: it goes with its owner, from thread to thread.
+// SAFETY: it follows its owner from thread to thread.
 unsafe impl Send for Array {}
 
 /// Clients send a half-channel of their own; the server connects to it and answers there.

@@ -1,9 +1,9 @@
-//! Errands under every interleaving: each is seen to once, by the component or by who brought it.
+//! Errands under every interleaving: each is handled once, by the component or by the thread that
+//! brought it.
 //!
-//! The model checker does not see what errands are about: that a half-channel outlives a light wait
-//! there follows from a reference that is counted before the owner gives its own back, and given
-//! back by the component between two waits. It sees that no such reference is lost or given back
-//! twice.
+//! The model checker does not see the purpose of errands: that a half-channel outlives a light wait
+//! there follows from a reference that is counted before the owner releases its own, and released
+//! by the component between two waits. It sees that no such reference is lost or released twice.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -11,7 +11,7 @@ use loom::thread;
 use super::Errands;
 use crate::ground::sync::{AtomicUsize, Ordering};
 
-/// A counted reference: how often it was given back.
+/// A counted reference: the number of its releases.
 struct Reference(Arc<AtomicUsize>);
 
 impl Drop for Reference {

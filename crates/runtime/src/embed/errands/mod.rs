@@ -1,13 +1,12 @@
-//! What others leave for a component to see to, from any thread.
+//! Errands that any thread leaves for a component.
 //!
 //! | field | written by | read by | when |
 //! |---|---|---|---|
-//! | `are_there` | who leaves something; the component, locked | the component | any time |
-//! | `list` | who leaves something; the component | those | locked |
+//! | `are_there` | leaving threads; the component, locked | the component | any time |
+//! | `list` | leaving threads; the component | the same | locked |
 //!
-//! The list is closed when the component ends. What comes later goes back to whoever brought it, so
-//! that nothing stays in a list that nobody looks at. Its lock is never held while code of the
-//! program's runs.
+//! The list is closed when the component ends. A later errand goes back to its thread, so that none
+//! stays in a list that is never read. The lock is never held while user code runs.
 
 use crate::ground::sync::{AtomicBool, Mutex, Ordering, lock};
 
@@ -25,32 +24,33 @@ impl<E> Errands<E> {
         }
     }
 
-    /// Leaves something. It comes back if the component has ended.
+    /// Leaves an errand. It comes back if the component has ended.
     pub(crate) fn leave(&self, errand: E) -> Result<(), E> {
         let mut list = lock(&self.list);
         let Some(list) = list.as_mut() else {
             return Err(errand);
         };
         list.push(errand);
-        // Release pairs with the Acquire in `are_there`. Who must be heeded soon rings afterwards.
+        // Release pairs with the Acquire in `are_there`. A thread with an urgent errand rings
+        // afterwards.
         self.are_there.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Is there anything to see to? The component asks.
+    /// Tells the component whether errands wait.
     pub(crate) fn are_there(&self) -> bool {
         self.are_there.load(Ordering::Acquire)
     }
 
-    /// Takes what is there. The component's.
+    /// Takes the errands. Only for the component.
     pub(crate) fn take(&self) -> Vec<E> {
         let mut list = lock(&self.list);
-        // Under the lock: what is left from here on sets it again.
+        // Under the lock: an errand left from here on sets it again.
         self.are_there.store(false, Ordering::Relaxed);
         list.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes what is there, and nothing comes any more. The component's, at its end.
+    /// Takes the errands and closes the list. Only for the component, at its end.
     pub(crate) fn close(&self) -> Vec<E> {
         lock(&self.list).take().unwrap_or_default()
     }

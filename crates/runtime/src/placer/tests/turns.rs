@@ -1,23 +1,22 @@
 //! Pairs of two kinds, alike on one core: clients that wait for their servers, and neighbours that
-//! compute and then exchange. What each sees of its time follows from where they are.
+//! compute and then exchange. Their places determine the samples of each.
 
 use super::*;
 use crate::ground::choices::scramble;
 
-/// A pair of components: they compute in turn, or both at once and then exchange, ns for a message.
+/// A pair of components: they compute in turn, or both at once and then exchange; ns a message.
 #[derive(Clone, Copy)]
 struct Pair {
     computes: [f64; 2],
     takes_turns: bool,
-    /// What a message between two cores takes in truth, of which the sender and the receiver
-    /// compute half.
+    /// True cost of a message between two cores; sender and receiver compute half of it each.
     message_ns: f64,
 }
 
 const ONE_CORE_NS: f64 = 16.0;
 
 impl Pair {
-    /// What each takes of a core, and the rate of rounds, where nobody else wants the cores.
+    /// Each one's share of a core, and the rate of rounds, with the cores otherwise idle.
     fn alone(&self, is_apart: bool) -> ([f64; 2], f64) {
         let messages = if is_apart {
             2.0 * self.message_ns
@@ -54,12 +53,12 @@ impl Pairs {
         self.watched.homes[2 * pair] != self.watched.homes[2 * pair + 1]
     }
 
-    /// Some ticks. Returns how often somebody moved.
+    /// Runs some ticks. Returns how many moves there were.
     fn go_on(&mut self, ticks: usize) -> usize {
         (0..ticks).filter(|_| self.tick() > 0).count()
     }
 
-    /// A tenth of a second passes.
+    /// Lets a tenth of a second pass.
     fn tick(&mut self) -> usize {
         let (work, messages) = self.see();
         self.watched.tick(&Life {
@@ -68,7 +67,7 @@ impl Pairs {
         })
     }
 
-    /// What is seen of it: what each takes of a core, and messages.
+    /// The samples of a tick: each one's share of a core, and messages.
     fn see(&mut self) -> (Vec<f64>, Vec<(usize, usize, f64)>) {
         let alone: Vec<_> = (0..self.pairs.len())
             .map(|pair| self.pairs[pair].alone(self.is_apart(pair)))
@@ -114,14 +113,14 @@ fn neighbours(computes: [f64; 2], message_ns: f64) -> Pair {
     }
 }
 
-/// They do so without turns being seen, too: this holds that seeing them moves nobody to and fro.
+/// They move without turns being detected, too: this checks that detecting them causes no flapping.
 #[test]
 fn whoever_takes_turns_comes_to_rest() {
     let programs = [
         ("1 package, 2 cores", [100.0, 100.0], 300.0, 1),
         ("1 package, 2 cores", [1e3, 1e3], 100.0, 2),
         ("2 packages, 2 cores", [300.0, 900.0], 3e3, 3),
-        // A message as in an emulator, which the model knows nothing of.
+        // A message as in an emulator, which is unknown to the model.
         ("4 packages, 2 cores", [3e3, 1e3], 20e3, 4),
         ("4 packages, 2 cores", [1e3, 1e3], 20e3, 2),
     ];

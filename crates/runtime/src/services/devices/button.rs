@@ -18,10 +18,10 @@ use crate::outside::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
-/// Presses that wait for somebody to notice them. A finger is slower than this.
+/// Presses kept until some component receives them. A finger is slower than this.
 const ROOM: usize = 64;
 
-/// What a press is to the program.
+/// The value of a press in the program.
 const PRESSED: i32 = 1;
 
 struct Press;
@@ -38,7 +38,7 @@ enum Source {
     Times(Vec<Duration>),
 }
 
-/// The next press.
+/// Receives the next press.
 ///
 /// # Safety
 /// `this` runs the calling native, which returns the step at once.
@@ -114,7 +114,7 @@ fn press_at(start: Instant, mut left: std::vec::IntoIter<Duration>) {
     });
 }
 
-/// The presses come at their times, as a simulation counts them.
+/// Schedules the presses by a simulation's clock.
 fn simulate(times: &[Duration]) {
     for &time in times {
         simulation::after(time, || {
@@ -125,7 +125,7 @@ fn simulate(times: &[Duration]) {
     simulation::after(end, || PRESSES.close());
 }
 
-/// Each line is a press. The FIFO is opened for writing too, so that it never ends.
+/// Reads a press from each line. The FIFO is opened for writing too, so that it never ends.
 fn press_by_fifo(path: &Path) {
     let watched = descriptor::open_unblocked(path, true)
         .and_then(|fifo| press_for_each(b'\n', Arc::new(fifo)));

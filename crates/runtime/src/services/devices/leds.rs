@@ -1,4 +1,4 @@
-//! Three lights, seen as lines on standard error: if that is a terminal, or if asked for.
+//! Three lights, shown as lines on standard error: if that is a terminal, or on request.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -61,7 +61,7 @@ fn display() -> Display {
     *DISPLAY.get_or_init(|| settings::read("HEARTH_DEVICE_LEDS", default, parse))
 }
 
-/// Somebody who looks on sees them; output that is kept stays clean.
+/// A terminal shows the lights; redirected output stays clean.
 fn default() -> Display {
     if descriptor::is_terminal(descriptor::STDERR) {
         Display::Log

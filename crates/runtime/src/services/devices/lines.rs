@@ -1,10 +1,10 @@
 //! Lines of text from outside: standard input for `getString`, and the serial line.
 //!
-//! A reader reads only when somebody waits for a line. Standard input, which others may share, and
-//! files are read by a thread, which waits; other lines when there is something. A line comes
-//! without its end (LF or CR LF); one longer than 255 bytes comes in pieces of 255. What stands
-//! after the last line end is a line if it is not empty. At the end of input nobody gets anything
-//! any more.
+//! A reader reads only while some component waits for a line. A thread, which may block, reads
+//! standard input, which other processes may share, and files; other sources are read when ready. A
+//! line comes without its end (LF or CR LF); one longer than 255 bytes comes in pieces of 255. Text
+//! after the last line end is a line if it is not empty. After the end of input no component
+//! receives anything.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -21,7 +21,7 @@ use crate::ground::{exits, options, output};
 use crate::outside::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
 
-/// Bytes a line may have, by the language reference.
+/// Most bytes of a line, by the language reference.
 const LONGEST: usize = 255;
 const SERIAL: &str = "HEARTH_DEVICE_SERIAL";
 
@@ -31,7 +31,7 @@ fn text(component: *mut Component, line: Line) -> Value {
     external::text_in(component, &line)
 }
 
-/// A line for `getString`, which kept the line break in the original.
+/// Makes a line for `getString`, which kept the line break in the original.
 fn input_text(component: *mut Component, mut line: Line) -> Value {
     if options::get().compat_original {
         line.push(b'\n');
@@ -42,27 +42,27 @@ fn input_text(component: *mut Component, mut line: Line) -> Value {
 static CONSOLE: Mailbox<Line> = Mailbox::new("input", usize::MAX, input_text);
 static SERIAL_LINE: Mailbox<Line> = Mailbox::new("the serial line", usize::MAX, text);
 
-/// The next line of standard input.
+/// Receives the next line of standard input.
 ///
 /// # Safety
 /// `this` runs the calling native, which returns the step at once.
 pub(crate) unsafe fn next_of_console(this: *mut Component, site: *const Site) -> Step {
     static STARTED: Once = Once::new();
-    // What the program asks should stand there before it waits for the answer.
+    // The program's prompt must be visible before it waits for the answer.
     output::flush();
     STARTED.call_once(|| read_by_thread(&CONSOLE, "input", io::stdin()));
     // SAFETY: as the caller promises.
     unsafe { CONSOLE.ask(this, site) }
 }
 
-/// Does somebody wait for a line of standard input that is sure to come, or never will, since no
-/// person types it?
+/// Tells whether a component waits for a line of standard input that is sure to come, or never
+/// will, since no person types it.
 pub(crate) fn come_soon() -> bool {
     static IS_TYPED: OnceLock<bool> = OnceLock::new();
     CONSOLE.is_asked() && !*IS_TYPED.get_or_init(|| std::io::IsTerminal::is_terminal(&io::stdin()))
 }
 
-/// The next line of the serial line.
+/// Receives the next line of the serial line.
 ///
 /// # Safety
 /// As for `next_of_console`.
@@ -78,7 +78,7 @@ pub(crate) unsafe fn next_of_serial(this: *mut Component, site: *const Site) -> 
         port
     });
     match port {
-        // Shared with `getString`: each line goes to whoever asked first.
+        // Shared with `getString`: each line goes to the component that asked first.
         // SAFETY: as the caller promises.
         Port::Input => unsafe { next_of_console(this, site) },
         // SAFETY: as the caller promises.
@@ -86,7 +86,7 @@ pub(crate) unsafe fn next_of_serial(this: *mut Component, site: *const Site) -> 
     }
 }
 
-/// Where the serial line leads.
+/// The serial line's source.
 #[derive(Debug, PartialEq)]
 enum Port {
     Off,
@@ -94,7 +94,7 @@ enum Port {
     File(PathBuf),
 }
 
-/// `off`, `stdin`, or the path of a file, a FIFO or a terminal.
+/// Parses `off`, `stdin`, or the path of a file, a FIFO or a terminal.
 fn parse(text: &str) -> Result<Port, String> {
     match text {
         "off" => Ok(Port::Off),
@@ -115,8 +115,8 @@ fn parse(text: &str) -> Result<Port, String> {
     }
 }
 
-/// A FIFO is opened for writing too: so it does not end when its writer goes, and opening it waits
-/// for nobody.
+/// Opens a path. A FIFO is opened for writing too: so it does not end when its writer goes, and
+/// opening it does not block.
 fn open(path: &Path) -> io::Result<File> {
     let is_fifo = std::fs::metadata(path)?.file_type().is_fifo();
     descriptor::open_unblocked(path, is_fifo)
@@ -126,7 +126,7 @@ fn open_serial(path: &Path) {
     let source = open(path)
         .unwrap_or_else(|error| exits::unfit(&format!("could not open the serial line ({error})")));
     let source = Arc::new(source);
-    // What cannot be waited for is read by a thread.
+    // A thread reads a source that cannot be polled.
     if read_when_ready(&source).is_err() {
         read_by_thread(&SERIAL_LINE, "serial", ByThread(source));
     }
@@ -150,7 +150,7 @@ fn read_when_ready(source: &Arc<File>) -> io::Result<()> {
         let mut bytes = [0; 1024];
         match (&*source).read(&mut bytes) {
             Ok(count) if count > 0 => {
-                // All of them: what nobody asked for yet waits in the box.
+                // All of them: lines not yet asked for wait in the box.
                 for line in bytes[..count].iter().filter_map(|&byte| lines.take(byte)) {
                     SERIAL_LINE.deliver(line);
                 }
@@ -161,7 +161,7 @@ fn read_when_ready(source: &Arc<File>) -> io::Result<()> {
             {
                 Then::Again
             }
-            // Input that fails has ended: there is nothing more to be had.
+            // Input that fails has ended: it yields nothing more.
             Ok(_) | Err(_) => {
                 while let Some(line) = lines.end() {
                     SERIAL_LINE.deliver(line);
@@ -188,13 +188,13 @@ fn read_lines(mut source: impl BufRead, asked: &Mailbox<Line>) {
         asked.wait_until_asked();
         match next_line(&mut source, &mut lines) {
             Ok(Some(line)) => asked.deliver(line),
-            // Input that fails has ended: there is nothing more to be had.
+            // Input that fails has ended: it yields nothing more.
             Ok(None) | Err(_) => return,
         };
     }
 }
 
-/// A line, or the next piece of a long one.
+/// Reads a line, or the next piece of a long one.
 fn next_line(source: &mut impl BufRead, lines: &mut Lines) -> io::Result<Option<Line>> {
     loop {
         let byte = match source.fill_buf() {
@@ -212,15 +212,15 @@ fn next_line(source: &mut impl BufRead, lines: &mut Lines) -> io::Result<Option<
     }
 }
 
-/// Bytes become lines.
+/// Splits bytes into lines.
 #[derive(Default)]
 struct Lines {
-    /// What has come of the next one.
+    /// The bytes so far of the next one.
     line: Line,
 }
 
 impl Lines {
-    /// One more byte; gives the line, or the piece of a long one, that is complete with it.
+    /// Takes one more byte; returns the line, or the piece of a long one, that it completes.
     fn take(&mut self, byte: u8) -> Option<Line> {
         if byte == b'\n' {
             if self.line.last() == Some(&b'\r') {
@@ -229,18 +229,18 @@ impl Lines {
             return Some(std::mem::take(&mut self.line));
         }
         self.line.push(byte);
-        // A CR may belong to the line's end; the next byte tells.
+        // A CR may belong to the line's end; the next byte decides.
         let length = self.line.len();
         let is_long = length > LONGEST + 1 || length == LONGEST + 1 && byte != b'\r';
         is_long.then(|| self.piece())
     }
 
-    /// No more bytes; gives what is left, a piece at a time.
+    /// Ends the input; returns the rest, a piece at a time.
     fn end(&mut self) -> Option<Line> {
         (!self.line.is_empty()).then(|| self.piece())
     }
 
-    /// As much as a line may have; the rest is part of the next piece.
+    /// Returns at most a line's bytes; the rest belongs to the next piece.
     fn piece(&mut self) -> Line {
         let rest = self.line.split_off(LONGEST.min(self.line.len()));
         std::mem::replace(&mut self.line, rest)

@@ -1,5 +1,5 @@
-//! The simulated devices of a node. Each is opened when the program first uses it, as its
-//! environment variable says; `docs/devices.md` has the table.
+//! The simulated devices of a node. The program's first use opens each, as its environment variable
+//! says; `docs/devices.md` has the table.
 
 pub(crate) mod button;
 pub(crate) mod leds;

@@ -48,7 +48,7 @@ impl Sensor {
         ALL.get(number).copied()
     }
 
-    /// The variable that sets it up.
+    /// Returns the variable that configures it.
     fn variable(self) -> &'static str {
         match self {
             Sensor::Photo => "HEARTH_DEVICE_PHOTO",
@@ -65,7 +65,7 @@ impl Sensor {
         }
     }
 
-    /// Where its walk starts, how far it may go and the longest step.
+    /// Returns its walk's start, bounds and longest step.
     fn range(self) -> Range {
         let (start, low, high, step) = match self {
             Sensor::Photo => (400.0, 0.0, 1023.0, 20.0),
@@ -95,10 +95,10 @@ struct Range {
     step: f64,
 }
 
-/// Where a sensor's numbers come from.
+/// The source of a sensor's numbers.
 #[derive(Debug, PartialEq)]
 enum Source {
-    /// Over and over.
+    /// Repeated forever.
     Script {
         values: Vec<f64>,
         next: usize,
@@ -107,7 +107,7 @@ enum Source {
         at: f64,
         state: u64,
     },
-    /// A file of the machine, and what its number is to be multiplied by.
+    /// A file of the machine, and the factor for its number.
     Machine {
         path: PathBuf,
         scale: f64,
@@ -128,7 +128,7 @@ fn open(sensor: Sensor) -> Source {
     settings::read(variable, default, |text| parse(sensor, text))
 }
 
-/// `walk`, `walk:SEED`, `value:NUMBER,…`, or the path of a script.
+/// Parses `walk`, `walk:SEED`, `value:NUMBER,…`, or the path of a script.
 fn parse(sensor: Sensor, text: &str) -> Result<Source, String> {
     if text == "walk" {
         return Ok(walk(sensor, seed()));
@@ -149,13 +149,13 @@ fn parse(sensor: Sensor, text: &str) -> Result<Source, String> {
     Ok(Source::Script { values, next: 0 })
 }
 
-/// That of the run, if it has one, so that `--seed` changes the walks too.
+/// Returns the run's seed, if it has one, so that `--seed` changes the walks too.
 fn seed() -> u64 {
     options::get().seed.or_else(simulation::seed).unwrap_or(1)
 }
 
 fn walk(sensor: Sensor, seed: u64) -> Source {
-    // Each sensor walks its own way.
+    // Each sensor has its own walk.
     let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (sensor as u64) << 56;
     Source::Walk {
         at: sensor.range().start,
@@ -163,7 +163,7 @@ fn walk(sensor: Sensor, seed: u64) -> Source {
     }
 }
 
-/// One number a line; blank lines and those that begin with `#` do not count.
+/// Reads one number a line; blank lines and lines that begin with `#` do not count.
 fn script(path: &Path) -> Result<Vec<f64>, String> {
     let allowed = "give `walk`, `walk:SEED`, `value:NUMBER,…` or a file with one number a line";
     let text = std::fs::read_to_string(path)
@@ -197,7 +197,7 @@ fn number(text: &str) -> Option<f64> {
         .filter(|value: &f64| value.is_finite())
 }
 
-/// The file in which this machine tells the sensor's value, if it does.
+/// Finds the file with this machine's value of the sensor, if there is one.
 fn machine(sensor: Sensor) -> Option<Source> {
     let (paths, scale): (&[&str], f64) = match sensor {
         // Microvolts; the program sees millivolts.
@@ -240,7 +240,7 @@ impl Source {
                 *at = (value + (2.0 * part - 1.0) * step).clamp(low, high);
                 value
             }
-            // A file that has gone tells nothing; the program goes on with the usual value.
+            // If the file has gone, the program continues with the usual value.
             Source::Machine { path, scale } => {
                 machine_value(path).map_or(sensor.range().start, |value| value * *scale)
             }

@@ -1,7 +1,7 @@
 //! Storage: a log of integers that grows at its end and is read from any place.
 //!
-//! Each integer takes four bytes, low byte first. Offsets count integers. Reading moves on from
-//! the offset; writing goes to the end and leaves the offset alone; erasing takes everything.
+//! Each integer takes four bytes, low byte first. Offsets count integers. Reading advances the
+//! offset; writing goes to the end and leaves the offset alone; erasing takes everything.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,30 +14,30 @@ use crate::ground::settings::{self, after};
 use crate::ground::sync::lock_std as lock;
 
 const VARIABLE: &str = "HEARTH_DEVICE_STORAGE";
-/// Bytes an integer.
+/// Bytes of an integer.
 const WIDTH: u64 = 4;
 
 enum Medium {
-    /// Forgotten when the program ends.
+    /// Lost when the program ends.
     Memory(Vec<i32>),
     File(File),
 }
 
 struct Log {
     medium: Medium,
-    /// Where the next read starts.
+    /// Start of the next read.
     offset: u64,
 }
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// What is in the log from the offset on: `count` integers, zeros where the log ends before that.
-/// Past the end: a single zero.
+/// Reads the log from the offset on: `count` integers, zeros where the log ends before that. Past
+/// the end: a single zero.
 pub(crate) fn read(count: usize) -> Vec<i32> {
     with(|log| log.read(count))
 }
 
-/// The same from a place of the caller's choice.
+/// Reads from an offset of the caller's choice.
 pub(crate) fn read_at(offset: u32, count: usize) -> Vec<i32> {
     with(|log| {
         log.offset = u64::from(offset);
@@ -45,7 +45,7 @@ pub(crate) fn read_at(offset: u32, count: usize) -> Vec<i32> {
     })
 }
 
-/// Adds to the end.
+/// Appends to the end.
 pub(crate) fn write(values: &[i32]) {
     with(|log| {
         let end = log.length()?;
@@ -53,17 +53,17 @@ pub(crate) fn write(values: &[i32]) {
     });
 }
 
-/// Writes over what is there, or leaves a gap of zeros.
+/// Overwrites at an offset, or leaves a gap of zeros.
 pub(crate) fn write_at(offset: u32, values: &[i32]) {
     with(|log| log.write_at(u64::from(offset), values));
 }
 
-/// Forgets everything.
+/// Erases everything.
 pub(crate) fn erase() {
     with(Log::erase);
 }
 
-/// Turns a part into zeros, as far as the log goes.
+/// Zeros a part, as far as the log goes.
 pub(crate) fn erase_part(offset: u32, count: u32) {
     with(|log| {
         let end = log.length()?.min(u64::from(offset) + u64::from(count));
@@ -72,12 +72,12 @@ pub(crate) fn erase_part(offset: u32, count: u32) {
     });
 }
 
-/// Where the next read starts.
+/// Returns the start of the next read.
 pub(crate) fn offset() -> u32 {
     with(|log| Ok(u32::try_from(log.offset).unwrap_or(u32::MAX)))
 }
 
-/// Says where the next read starts.
+/// Sets the start of the next read.
 pub(crate) fn set_offset(offset: u32) {
     with(|log| {
         log.offset = u64::from(offset);
@@ -119,7 +119,7 @@ fn open() -> Log {
     Log { medium, offset: 0 }
 }
 
-/// `memory`, or a file.
+/// Parses `memory`, or a file.
 fn parse(text: &str) -> Result<Option<PathBuf>, String> {
     if text == "memory" {
         return Ok(None);
@@ -128,7 +128,7 @@ fn parse(text: &str) -> Result<Option<PathBuf>, String> {
 }
 
 impl Log {
-    /// In integers.
+    /// Returns its length in integers.
     fn length(&self) -> io::Result<u64> {
         match &self.medium {
             Medium::Memory(values) => Ok(values.len() as u64),

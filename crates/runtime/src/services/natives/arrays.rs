@@ -39,8 +39,8 @@ pub unsafe extern "C" fn hearth_byte_array_equal(
     unsafe { elements::<u8>(a) == elements::<u8>(b) }
 }
 
-/// `ifft`: the first `count` elements are replaced by their transform. A count that the array does
-/// not have raises OperationFailedException; nothing happens for one below 1.
+/// `ifft`: replaces the first `count` elements by their transform. A count beyond the array raises
+/// OperationFailedException; one below 1 does nothing.
 ///
 /// # Safety
 /// Called by compiled code.

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn hearth_get_string(this: *mut Component, site: *const Si
     unsafe { lines::next_of_console(this, site) }
 }
 
-/// The next line of the serial line.
+/// Receives the next line of the serial line.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn hearth_device_serial_line(
     unsafe { lines::next_of_serial(this, site) }
 }
 
-/// The next press of the button.
+/// Receives the next press of the button.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn hearth_device_press(this: *mut Component, site: *const 
     unsafe { button::next(this, site) }
 }
 
-/// Waits until the component is stopped: for services whose work their parts do.
+/// Waits until the component is stopped: for services whose parts do the work.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -84,13 +84,13 @@ pub extern "C" fn hearth_set_leds_using_int(_this: *mut Component, bits: i32) {
     leds::set(bits as u8);
 }
 
-/// The next number of a sensor, numbered as in the prelude.
+/// Reads the next number of a sensor, numbered as in the prelude.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_reading(_this: *mut Component, sensor: u32) -> i32 {
     numbered(sensor) as i32
 }
 
-/// The same with its fraction.
+/// Reads the same with its fraction.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_real_reading(_this: *mut Component, sensor: u32) -> f32 {
     numbered(sensor) as f32
@@ -133,7 +133,7 @@ pub extern "C" fn hearth_battery_reading(_this: *mut Component) -> i32 {
     sensors::reading(Sensor::Battery) as i32
 }
 
-/// What storage holds from its offset on, as many integers as asked for.
+/// Reads the requested number of integers from storage, from its offset on.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn hearth_device_storage_read(
     values::array(this, &values).cast()
 }
 
-/// The same from an offset of the caller's.
+/// Reads from an offset of the caller's.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn hearth_device_storage_read_at(
     values::array(this, &values).cast()
 }
 
-/// Adds to the end of storage.
+/// Appends to the end of storage.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -184,25 +184,25 @@ pub unsafe extern "C" fn hearth_device_storage_write_at(
     storage::write_at(offset, unsafe { values::elements(values) });
 }
 
-/// Forgets everything that storage holds.
+/// Erases all of storage.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_storage_erase(_this: *mut Component) {
     storage::erase();
 }
 
-/// Forgets a part of what storage holds.
+/// Erases a part of storage.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_storage_erase_part(_this: *mut Component, offset: u32, count: u32) {
     storage::erase_part(offset, count);
 }
 
-/// Where the next read of storage starts.
+/// Returns the start of storage's next read.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_storage_offset(_this: *mut Component) -> u32 {
     storage::offset()
 }
 
-/// Says where the next read of storage starts.
+/// Sets the start of storage's next read.
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_device_storage_set_offset(_this: *mut Component, offset: u32) {
     storage::set_offset(offset);

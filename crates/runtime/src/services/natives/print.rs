@@ -1,4 +1,4 @@
-//! `printString` and its kin. One call is written whole.
+//! `printString` and its kin. Each call's output is written whole.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -8,7 +8,7 @@ use crate::exchange::values::object::text_of as bytes;
 use crate::ground::output;
 use crate::services::{framing, text};
 
-/// Prints what needs no more than a number's digits, without allocation.
+/// Prints a value no longer than a number's digits, without allocation.
 fn print_short(value: impl Display) {
     let mut buffer = [0; 24];
     let mut rest = &mut buffer[..];
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn hearth_print_any(_this: *mut Component, boxed: *const A
     }
 }
 
-/// What `printAny` prints of a value that has no text.
+/// Text that `printAny` prints for a value without text.
 fn complaint(code: &str) -> String {
     format!("[printAny cannot print a value of type {code}]")
 }

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn hearth_device_radio_send_reliably(
     unsafe { radio::send_reliably(this, node, payload, site) }
 }
 
-/// The next packet that comes.
+/// Receives the next packet.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn hearth_get_radio_node_address(this: *mut Component) -> 
     unsafe { hearth_device_address_bytes(this, radio::address()) }
 }
 
-/// The number that an address of bytes stands for.
+/// Returns the number of an address in bytes.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn hearth_device_address(_this: *mut Component, bytes: *mu
     unsafe { hearth_address_of_bytes(bytes) }
 }
 
-/// An address as bytes: two where they suffice, as on the motes, else four.
+/// Returns an address as bytes: two where they suffice, as on the motes, else four.
 ///
 /// # Safety
 /// Called by compiled code.
@@ -114,8 +114,8 @@ pub unsafe extern "C" fn hearth_device_address_bytes(
     values::array(this, &bytes[..needed]).cast()
 }
 
-/// The number that an address of bytes stands for: lowest byte first; bytes beyond the fourth do
-/// not count.
+/// Returns the number of an address in bytes: lowest byte first; bytes beyond the fourth do not
+/// count.
 ///
 /// # Safety
 /// Called by compiled code with a borrowed array of bytes.

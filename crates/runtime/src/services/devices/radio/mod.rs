@@ -1,9 +1,9 @@
 //! The radio: datagrams between programs on this machine.
 //!
 //! The node with address A listens at port base + A of the loopback interface. A broadcast goes to
-//! every radio that is switched on in the same network directory with the same base. A payload is a
-//! box of at most 128 bytes, its type not counted; a bigger one, or one with a channel in it, is
-//! not sent, and a line on standard error says so.
+//! every switched-on radio in the same network directory with the same base. A payload is a box of
+//! at most 128 bytes, its type not counted; a bigger one, or one with a channel in it, is not sent,
+//! and a line on standard error says so.
 
 mod packet;
 mod reliable;
@@ -34,22 +34,22 @@ use crate::services::values;
 
 const VARIABLE: &str = "HEARTH_DEVICE_RADIO";
 const BASE_PORT: u16 = 25000;
-/// Bytes of a payload.
+/// Most bytes of a payload.
 const LARGEST: usize = 128;
-/// Packets that wait until somebody receives them; more are lost.
+/// Packets kept until some component receives them; more are lost.
 const ROOM: usize = 64;
-/// No datagram is longer than this; type codes have no limit but this one.
+/// Most bytes of a datagram; type codes have no other limit.
 const DATAGRAM: usize = 4096;
 
-/// How the radio is set up.
+/// The radio's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Setting {
     base: u16,
-    /// The part of the packets that is lost.
+    /// The share of packets that is lost.
     drop: f64,
 }
 
-/// `off`, or a base port and `drop=PART`, either or both.
+/// Parses `off`, or a base port and `drop=PART`, either or both.
 fn parse(text: &str) -> Result<Option<Setting>, String> {
     if text == "off" {
         return Ok(None);
@@ -121,7 +121,7 @@ static ARRIVALS: Mailbox<Arrival> = Mailbox::new("the radio", ROOM, |component, 
     Value::of_pointer(values::structure(component, packet))
 });
 
-/// The struct of that name in the prelude.
+/// The prelude's struct of that name.
 #[repr(C)]
 struct RadioPacket {
     object: Object,
@@ -136,7 +136,7 @@ fn any() -> &'static Type {
     }
 }
 
-/// The radio, opened if it is not off.
+/// Returns the radio, opened if it is not off.
 fn ear() -> Option<Arc<Ear>> {
     let setting = setting()?;
     let mut ear = lock(&EAR);
@@ -167,7 +167,7 @@ fn open(setting: Setting, address: u32) -> Arc<Ear> {
     if let Err(error) = socket.set_nonblocking(true) {
         unfit(error);
     }
-    // After the socket: whoever sees the claim can send.
+    // After the socket: a node that sees the claim can send.
     let claim =
         claims::take(directory(setting), address).unwrap_or_else(|error| node::unusable(&error));
     let Some(claim) = claim else {
@@ -195,17 +195,17 @@ fn place_of(setting: Setting, address: u32) -> Option<SocketAddr> {
     Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// Takes in the packets that are there, but not so many that others wait for long.
+/// Receives the waiting packets, but not so many that others wait for long.
 fn listen(ear: &Arc<Ear>, heard: &mut HashMap<u32, u32>) {
     let mut bytes = [0; DATAGRAM];
     for _ in 0..ROOM {
         let (length, from) = match ear.socket.recv_from(&mut bytes) {
             Ok(packet) => packet,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            // Errors tell of packets that found nobody: no concern of the radio's.
+            // Errors tell of packets without a receiver: no concern of the radio's.
             Err(_) => continue,
         };
-        // Has another one taken over?
+        // Has another ear taken over?
         let is_current = lock(&EAR)
             .as_ref()
             .is_some_and(|current| Arc::ptr_eq(current, ear));
@@ -218,13 +218,13 @@ fn listen(ear: &Arc<Ear>, heard: &mut HashMap<u32, u32>) {
     }
 }
 
-/// Could a radio have sent it? Its address has a port then: so they are few, whatever somebody
-/// writes there.
+/// Tells whether a radio could have sent it: its address has a port then. So senders are few,
+/// whatever a packet claims.
 fn has_a_place(packet: &Packet<'_>) -> bool {
     setting().is_some_and(|setting| place_of(setting, packet.sender).is_some())
 }
 
-/// `heard`: the last reliable packet of each sender.
+/// Takes in a packet. `heard`: the last reliable packet of each sender.
 fn take_in(ear: &Ear, packet: &Packet<'_>, from: SocketAddr, heard: &mut HashMap<u32, u32>) {
     if !is_on() || !has_a_place(packet) {
         return;
@@ -258,7 +258,7 @@ fn take_in(ear: &Ear, packet: &Packet<'_>, from: SocketAddr, heard: &mut HashMap
     }
 }
 
-/// Sends a datagram, unless chance has it lost.
+/// Sends a datagram, unless it is lost by chance.
 fn transmit(packet: &[u8], to: SocketAddr) {
     let (Some(setting), Some(ear)) = (setting(), ear()) else {
         return;
@@ -266,7 +266,7 @@ fn transmit(packet: &[u8], to: SocketAddr) {
     if setting.drop > 0.0 && is_lost(setting.drop) {
         return;
     }
-    // A radio never knows whether anybody listens.
+    // A radio never knows whether another listens.
     while let Err(error) = ear.socket.send_to(packet, to) {
         match error.kind() {
             ErrorKind::Interrupted => {}
@@ -283,7 +283,7 @@ fn is_lost(part: f64) -> bool {
     super::sensors::draw(chance.get_or_insert_with(seed)) as f64 / (u64::MAX as f64) < part
 }
 
-/// The payload's bytes, or None with a line that says why it is not sent.
+/// Returns the payload's bytes, or None after printing the reason that it is not sent.
 ///
 /// # Safety
 /// `payload` is a borrowed box.
@@ -301,7 +301,7 @@ unsafe fn payload_bytes(payload: *const AnyBox) -> Option<Vec<u8>> {
         output::complain(&format!("radio: a packet is not sent: {reason}"));
         return None;
     }
-    // The code stands first, after its length.
+    // The code comes first, after its length.
     let value_length = bytes.len() - code.len() - if code.len() < 0x80 { 1 } else { 2 };
     if value_length > LARGEST {
         output::complain(&format!(
@@ -317,7 +317,7 @@ unsafe fn payload_bytes(payload: *const AnyBox) -> Option<Vec<u8>> {
 }
 
 fn next_number() -> u32 {
-    // From anywhere, so that a program that starts again does not repeat itself.
+    // Starts at random, so that a restarted program does not repeat itself.
     let first = || {
         let time = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -327,7 +327,7 @@ fn next_number() -> u32 {
     NUMBER.get_or_init(first).fetch_add(1, Ordering::Relaxed)
 }
 
-/// To all.
+/// Sends to all.
 ///
 /// # Safety
 /// `payload` is a borrowed box.
@@ -357,7 +357,7 @@ pub(crate) unsafe fn broadcast(payload: *const AnyBox) {
     }
 }
 
-/// To one, come what may.
+/// Sends to one, without an answer.
 ///
 /// # Safety
 /// `payload` is a borrowed box.
@@ -383,7 +383,7 @@ pub(crate) unsafe fn send(address: u32, payload: *const AnyBox) {
     }
 }
 
-/// To one, again and again until it answers; the result says whether it did.
+/// Sends to one, again and again until it answers; the result says whether it did.
 ///
 /// # Safety
 /// `this` runs the calling native, which returns the step at once; `payload` is a borrowed box.
@@ -421,7 +421,7 @@ pub(crate) unsafe fn send_reliably(
     }
 }
 
-/// The next packet.
+/// Receives the next packet.
 ///
 /// # Safety
 /// `this` runs the calling native, which returns the step at once.
@@ -433,7 +433,7 @@ pub(crate) unsafe fn next(this: *mut Component, site: *const Site) -> Step {
     unsafe { ARRIVALS.ask(this, site) }
 }
 
-/// Is it switched on?
+/// Tells whether it is switched on.
 pub(crate) fn is_on() -> bool {
     POWER.load(Ordering::Relaxed)
 }
@@ -443,7 +443,7 @@ pub(crate) fn switch(power: bool) {
     POWER.store(power, Ordering::Relaxed);
 }
 
-/// The address packets carry.
+/// Returns the address that packets carry.
 pub(crate) fn address() -> u32 {
     ear().map_or_else(node::likely_address, |ear| ear.address)
 }

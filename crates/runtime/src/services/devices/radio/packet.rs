@@ -1,4 +1,4 @@
-//! What a packet looks like on the wire.
+//! The wire format of a packet.
 //!
 //! ```text
 //! "HR" │ version │ kind │ sender, 4 bytes │ number, 4 bytes │ payload
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Unicast,
     /// Wants an answer.
     Reliable,
-    /// Says that the reliable packet of this number has come.
+    /// Acknowledges the reliable packet of this number.
     Answer,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Packet<'a> {
         bytes
     }
 
-    /// None for what is no packet.
+    /// Parses a packet; None if invalid.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Packet<'a>> {
         let rest = bytes.strip_prefix(&MARK)?;
         let (&kind, rest) = rest.split_first()?;

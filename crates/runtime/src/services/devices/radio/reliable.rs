@@ -1,4 +1,4 @@
-//! Packets that are sent again until they are answered.
+//! Resends packets until they are answered.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::exchange::external::Ticket;
 use crate::exchange::timers;
 use crate::ground::sync::lock_std as lock;
 
-/// How often a packet is sent, and how long each sending waits for the answer.
+/// Number of times that a packet is sent, and the wait for the answer to each.
 const TRIES: u32 = 6;
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -37,7 +37,7 @@ pub(super) fn expect(number: u32, packet: Vec<u8>, to: SocketAddr, ticket: Ticke
     repeat_later(number);
 }
 
-/// An answer has come.
+/// Takes an answer.
 pub(super) fn answered(number: u32) {
     let entry = lock(&UNANSWERED).get_or_insert_default().remove(&number);
     if let Some(entry) = entry {
@@ -49,7 +49,7 @@ fn repeat_later(number: u32) {
     timers::call_at(timers::now() + PATIENCE, move || repeat(number));
 }
 
-/// Sends a packet again, or gives it up. One that was answered is here no more.
+/// Sends a packet again, or gives it up. An answered one is not in the table any more.
 fn repeat(number: u32) {
     let mut unanswered = lock(&UNANSWERED);
     let unanswered_by_number = unanswered.get_or_insert_default();
