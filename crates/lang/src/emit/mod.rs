@@ -1,9 +1,9 @@
 //! Core IR to C11: readable, deterministic, without warnings.
 //!
 //! Each component becomes a struct and a function that resumes it; each function that may park
-//! becomes a resumable one over its frame, a struct nested in the component's. Names are derived
-//! from the source's ([`names`]), layouts are computed here too ([`layout`]) so that sizes can be
-//! told without a C compiler, and the emitted `_Static_assert`s keep the two in step.
+//! becomes a resumable one over its frame, a struct nested in the component's. C's names and the
+//! structs' layouts come from [`layout`](crate::layout), so that sizes are known without a C
+//! compiler; the emitted `_Static_assert`s keep C in step with them.
 
 mod component;
 mod function;

@@ -3,7 +3,7 @@
 //!
 //! The source, of 2014, ran loops that go over data of their own and then, through a section, over
 //! data that all share: under a lock, on the core of whoever calls, or by message, on the core of a
-//! server that keeps the data. [`engine`] is its microbenchmark with its parameters. [`run`] runs
+//! server that keeps the data. [`engine`] is its microbenchmark with its parameters. [`study`] runs
 //! its three experiments, in sizes that fit this machine's caches and in the source's own; counts
 //! what its printed listing does; analyses the walks' reuse distances ([`distances`]); and sets
 //! `auto` beside each mode. [`published`] has the source's findings, [`evidence`] names ours so
