@@ -5,7 +5,8 @@
 //! - [`compile`]: the whole way in one file, and the door for everybody else.
 //! - [`source`], [`symbol`], [`diagnostic`], [`codes`]: texts and spans, names, mistakes as data,
 //!   and the story of each code.
-//! - [`syntax`]: text to tokens to tree; [`format`](mod@format) prints the tree in the standard layout.
+//! - [`syntax`]: text to tokens to tree; [`format`](mod@format) prints the tree in the standard
+//!   layout.
 //! - [`check`]: names, types, directions. It goes on after mistakes and yields the typed [`tree`]
 //!   over [`types`].
 //! - [`core`]: the typed tree lowered to structured statements over pure values, and the passes.

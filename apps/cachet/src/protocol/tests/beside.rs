@@ -94,9 +94,9 @@ impl Random {
     }
 }
 
-/// The commands that a session may use. A counting session uses keys of its own and asks neither for values nor
-/// for their metadata: when a number changes, memcached sometimes stores it anew and loses the
-/// metadata, depending on its threads.
+/// The commands that a session may use. A counting session uses keys of its own and asks neither
+/// for values nor for their metadata: when a number changes, memcached sometimes stores it anew and
+/// loses the metadata, depending on its threads.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     Counts,

@@ -1,7 +1,7 @@
 //! Links: a cache line between two half-channels of two workers, connected only to each other.
 //!
-//! The line has the values, and a word for waits and for handed-over values. Either side changes the
-//! word by exchange, in a section of its own worker ([`Linked`]), without locks. A value for a
+//! The line has the values, and a word for waits and for handed-over values. Either side changes
+//! the word by exchange, in a section of its own worker ([`Linked`]), without locks. A value for a
 //! waiting receiver is *given*, and its sender continues. Otherwise the sender waits with its value
 //! in the line, *full*, until the receiver has *taken* it.
 //!

@@ -1,9 +1,8 @@
 //! Workers: one kernel thread a core, which resumes the components of its own queue.
 //!
 //! A ready component is in the queue of its `home`. The worker's own thread puts it there at once;
-//! other threads post it to the worker's inbox, which the worker empties between two components. An
-//! idle worker polls its inbox for a while, since waking a thread costs far more than a look, and
-//! then sleeps.
+//! other threads post it to the worker's inbox, emptied between two components. An idle worker
+//! polls its inbox for a while, since waking a thread costs far more than a look, then sleeps.
 //!
 //! The half-channels of a worker's components are its own as long as they are connected among
 //! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the
