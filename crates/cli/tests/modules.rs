@@ -29,25 +29,10 @@ use support::workspace::crates;
 
 /// Crates with circles, and what will cut them. The list only shrinks: a crate that has none any
 /// more must leave it.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    (
-        "hearth-runtime",
-        "carved into contract, exchange, steering, services and rim",
-    ),
-    (
-        "hearth-lang",
-        "`emit` takes its sources from `compile`; the walk of `graph` is one circle",
-    ),
-    ("hearth-studies", "`error` knows one study's errors"),
-    (
-        "hearth-study",
-        "each study's command takes what they share from `study`",
-    ),
-    (
-        "hearth-allocators",
-        "`nmart::lock` takes its futex from `system`",
-    ),
-];
+const EXCEPTIONS: &[(&str, &str)] = &[(
+    "hearth-runtime",
+    "carved into contract, exchange, steering, services and rim",
+)];
 
 /// Modules that a circle may hold: a type and the few files that its code is spread over.
 const MODULES_MAX: usize = 4;

@@ -9,7 +9,7 @@ pub use hearth_runtime::embed::{Carrier, Placement, Servers};
 use crate::component::{Component, ComponentBuilder};
 use crate::error::{EnvironmentError, NoSuchComponent, StartError};
 use crate::future::{Ending, Wait};
-use crate::insense::{Compiled, Program};
+use crate::insense::{Compiled, ForeignType, Program};
 use crate::place::{ComponentPlacement, PlacementEvent, Plan};
 
 /// A runtime, which makes components.
@@ -229,6 +229,14 @@ impl Hearth {
     /// ```
     pub fn take_failures(&self) -> Vec<String> {
         embed::failures(&self.0)
+    }
+}
+
+impl Compiled {
+    /// Makes a component of this kind. It does not run yet, so that its ports can be connected
+    /// first.
+    pub fn new(hearth: &Hearth, of: ForeignType) -> Compiled {
+        Compiled::found(of.make(&hearth.0))
     }
 }
 

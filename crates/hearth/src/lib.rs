@@ -81,6 +81,7 @@ mod component;
 pub mod error;
 pub mod future;
 mod hearth;
+mod include;
 pub mod insense;
 mod once;
 mod outside;

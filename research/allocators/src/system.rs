@@ -8,12 +8,6 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use crate::heap::{ALIGN, Grow, round_up};
 use crate::nmart::{NODES_MAX, Pages};
 
-/// Lets others run.
-pub fn give_way() {
-    // SAFETY: no arguments.
-    unsafe { libc::sched_yield() };
-}
-
 /// Writes to standard error.
 pub fn say(text: &[u8]) {
     write_all(2, text);

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use hearth_sys::Refused;
 
 use crate::STUDIES;
-use crate::cache_impact::Defect;
 
 /// Why a study could not be run.
 #[derive(Debug)]
@@ -59,6 +58,8 @@ pub enum StudyError {
     UnknownDefect {
         /// What was asked for.
         given: String,
+        /// What there is.
+        known: Vec<&'static str>,
     },
     /// A count that makes no sense.
     Count {
@@ -213,14 +214,11 @@ impl fmt::Display for StudyError {
                 f,
                 "the study {study} has no {option}; `hearth study run --help` says whose it is"
             ),
-            StudyError::UnknownDefect { given } => {
-                let known: Vec<&str> = Defect::ALL.iter().map(|d| d.id()).collect();
-                write!(
-                    f,
-                    "there is no defect {given:?}; choose from {}",
-                    known.join(", ")
-                )
-            }
+            StudyError::UnknownDefect { given, known } => write!(
+                f,
+                "there is no defect {given:?}; choose from {}",
+                known.join(", ")
+            ),
             StudyError::Count {
                 what,
                 given,

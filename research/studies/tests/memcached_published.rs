@@ -5,8 +5,9 @@ use hearth_studies::claims::Evidence;
 use hearth_studies::judging::{Answer, Verdict};
 use hearth_studies::memcached::kinds::KINDS;
 use hearth_studies::memcached::plan::{Case, OURS, rounds};
+use hearth_studies::memcached::ratio::between;
 use hearth_studies::memcached::results::{Cell, Site};
-use hearth_studies::memcached::verdict::{AUTO, CLAIMS, as_published, between, measured};
+use hearth_studies::memcached::verdict::{AUTO, CLAIMS, as_published, measured};
 use hearth_studies::memcached::{Experiment, Options, Results, page, published};
 
 fn verdict(evidence: &Evidence, id: &str) -> Verdict {

@@ -18,8 +18,7 @@ use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
 
-use crate::course::interrupted;
-use crate::study::{failure, profile};
+use crate::course::{failure, interrupted, profile};
 
 pub(crate) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     let options = options(arguments).map_err(failure)?;

@@ -1,21 +1,22 @@
 //! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page,
-//! and told in a few lines.
+//! and told in a few lines. Their errors are told alike, and the machine's profile is read here.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
+use hearth_machine::profile::Profile;
 use hearth_studies::judging::Verdict;
 use hearth_studies::results::{File, Folder, Found};
 use hearth_studies::study::{Study, run};
 use hearth_studies::{Outcome, Progress, StudyError};
+use hearth_study_arguments::RunStudy;
 use hearth_sys::Linux;
-
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
-
-use crate::study::failure;
+use hearth_text::cause;
 
 /// How results are shown.
 pub(crate) struct Shown<R> {
@@ -119,4 +120,34 @@ pub(crate) fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
             path.display()
         ),
     )
+}
+
+pub(crate) fn failure(error: StudyError) -> Failure {
+    match error {
+        StudyError::Thread { .. }
+        | StudyError::Refused(_)
+        | StudyError::Machine { .. }
+        | StudyError::File { .. } => Failure::environment(error.to_string()),
+        _ => Failure::input(error.to_string()),
+    }
+}
+
+/// The profile that was named, or the kept one if there is one that can be read.
+pub(crate) fn profile(arguments: &RunStudy) -> Result<Option<Profile>, Failure> {
+    match &arguments.profile {
+        Some(path) => read_profile(path).map(Some),
+        None => Ok(hearth_sys::paths::profile_path().and_then(|path| read_profile(&path).ok())),
+    }
+}
+
+/// Reads a profile; `-` is standard input.
+pub(crate) fn read_profile(path: &Path) -> Result<Profile, Failure> {
+    let shown = path.display();
+    let text = match path.as_os_str() == "-" {
+        true => io::read_to_string(io::stdin()),
+        false => fs::read_to_string(path),
+    };
+    let text =
+        text.map_err(|error| Failure::input(format!("cannot read {shown}: {}", cause(&error))))?;
+    Profile::from_json(&text).map_err(|error| Failure::input(format!("{shown}: {error}")))
 }

@@ -7,8 +7,7 @@ use hearth_study_arguments::RunStudy;
 use hearth_sys::Linux;
 use hearth_terminal::failure::Failure;
 
-use crate::course::{Shown, show};
-use crate::study::failure;
+use crate::course::{Shown, failure, show};
 
 const SHOWN: Shown<nmart::Results> = Shown {
     page: ("nmart", nmart::page::page),

@@ -1,9 +1,7 @@
 //! The three words behind `hearth study`: `list`, `run` and `tool`.
 
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::PathBuf;
 
-use hearth_machine::profile::Profile;
 use hearth_studies::event_patterns::{self, EventPatterns};
 use hearth_studies::insense_multicore::{self, InsenseMulticore};
 use hearth_studies::memcached::{self, Memcached};
@@ -13,9 +11,8 @@ use hearth_studies::{STUDIES, StudyError};
 use hearth_study_arguments::{Action, RunStudy};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::output;
-use hearth_text::cause;
 
-use crate::course::{conduct, hearth, this_program};
+use crate::course::{conduct, failure, hearth, profile, this_program};
 use crate::{cache_impact, nmart, tool};
 
 pub(crate) fn study(action: &Action) -> Result<(), Failure> {
@@ -38,16 +35,6 @@ fn list() -> Result<(), Failure> {
         }
     }
     output::write(text)
-}
-
-pub(crate) fn failure(error: StudyError) -> Failure {
-    match error {
-        StudyError::Thread { .. }
-        | StudyError::Refused(_)
-        | StudyError::Machine { .. }
-        | StudyError::File { .. } => Failure::environment(error.to_string()),
-        _ => Failure::input(error.to_string()),
-    }
 }
 
 fn run(arguments: &RunStudy) -> Result<(), Failure> {
@@ -112,24 +99,4 @@ fn message_passing(arguments: &RunStudy) -> Result<message_passing::Options, Fai
         message_passing::options::set_defect(&mut options.defects, name).map_err(failure)?;
     }
     Ok(options)
-}
-
-/// The profile that was named, or the kept one if there is one that can be read.
-pub(crate) fn profile(arguments: &RunStudy) -> Result<Option<Profile>, Failure> {
-    match &arguments.profile {
-        Some(path) => read_profile(path).map(Some),
-        None => Ok(hearth_sys::paths::profile_path().and_then(|path| read_profile(&path).ok())),
-    }
-}
-
-/// Reads a profile; `-` is standard input.
-pub(crate) fn read_profile(path: &Path) -> Result<Profile, Failure> {
-    let shown = path.display();
-    let text = match path.as_os_str() == "-" {
-        true => io::read_to_string(io::stdin()),
-        false => fs::read_to_string(path),
-    };
-    let text =
-        text.map_err(|error| Failure::input(format!("cannot read {shown}: {}", cause(&error))))?;
-    Profile::from_json(&text).map_err(|error| Failure::input(format!("{shown}: {error}")))
 }

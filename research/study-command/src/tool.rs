@@ -19,7 +19,7 @@ use hearth_studies::nmart::zones::fallback;
 use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
-use crate::study::{failure, read_profile};
+use crate::course::{failure, read_profile};
 use hearth_study_arguments::{self as arguments, EventServer, OfProgram, Tool};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;

@@ -29,7 +29,7 @@ impl Lock {
             while self.0.load(Ordering::Relaxed) {
                 looks += 1;
                 if looks % LOOKS == 0 {
-                    crate::system::give_way();
+                    std::thread::yield_now();
                 } else {
                     std::hint::spin_loop();
                 }

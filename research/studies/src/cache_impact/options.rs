@@ -167,6 +167,7 @@ impl Defect {
         let found = Defect::ALL.into_iter().find(|d| d.id() == text);
         found.ok_or_else(|| StudyError::UnknownDefect {
             given: text.to_owned(),
+            known: Defect::ALL.iter().map(|d| d.id()).collect(),
         })
     }
 }

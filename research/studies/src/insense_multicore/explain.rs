@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::options::Experiment;
 use super::results::Results;
-use super::verdict::last_load;
 use super::ways::WAYS;
 
 /// Sentences by claim.
@@ -163,7 +162,7 @@ fn of_misses(results: &Results) -> Vec<String> {
 
 /// The fastest placement of each carrier, and C beside.
 fn of_placements(results: &Results, experiment: Experiment) -> Vec<String> {
-    let load = last_load(results, experiment);
+    let load = results.last_load(experiment);
     let mut lines = Vec::new();
     for (carrier, heaps) in [
         ("threads", "shared"),

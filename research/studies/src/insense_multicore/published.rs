@@ -2,8 +2,7 @@
 //! facts of this repository, so that a row that cannot be understood is left out and found by a
 //! test.
 
-use super::verdict::CLAIMS;
-use crate::claims::{self, Evidence};
+use crate::claims::{self, Claims, Evidence};
 use crate::judging::Figure;
 
 const FINDINGS: &str = include_str!("../../published/insense-multicore/findings.csv");
@@ -56,10 +55,10 @@ pub fn misses() -> Vec<Misses> {
     rows(CACHEGRIND).filter_map(read).collect()
 }
 
-/// Everything that it found, as evidence.
+/// Everything that it found, as evidence for its claims.
 #[must_use]
-pub fn evidence() -> Evidence {
-    let mut evidence = Evidence::new(&CLAIMS, super::layouts::CORES);
+pub fn evidence(claims: &'static Claims) -> Evidence {
+    let mut evidence = Evidence::new(claims, super::layouts::CORES);
     evidence = evidence.with(claims::findings(FINDINGS, Figure::exact));
     let table = misses();
     for private in table.iter().filter(|row| row.heaps == "private") {

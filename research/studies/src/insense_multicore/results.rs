@@ -33,6 +33,12 @@ impl Results {
         of.map(|(_, load, words)| (load.as_str(), words.as_str()))
     }
 
+    /// The last of an experiment's loads; nothing if it did not run.
+    pub(super) fn last_load(&self, experiment: Experiment) -> String {
+        let last = self.loads_of(experiment).last();
+        last.map_or(String::new(), |(load, _)| load.to_owned())
+    }
+
     /// One cell, by load, carrier, heaps and placement.
     #[must_use]
     pub fn named(

@@ -20,7 +20,7 @@ pub static CLAIMS: Claims = Claims {
 /// What the source published.
 #[must_use]
 pub fn as_published() -> Evidence {
-    published::evidence()
+    published::evidence(&CLAIMS)
 }
 
 /// What was measured.
@@ -35,7 +35,7 @@ pub fn measured(results: &Results) -> Evidence {
         Some(cell.runs("real"))
     };
     // The last load is the larger array.
-    let load = last_load(results, Experiment::NoCommunication);
+    let load = results.last_load(Experiment::NoCommunication);
     let at = |placement| real([&load, "threads", "shared", placement]);
     for (name, of, to) in [
         ("no-communication single/os", "single", "os"),
@@ -69,7 +69,7 @@ fn allocation(evidence: &mut Evidence, results: &Results) {
     evidence.put_runs("alloc-4 shared os/single", listed("os"), listed("single"));
     let times = |figure| cell(4, "listed", "os").map(|cell| cell.runs(figure));
     evidence.put_runs("alloc-4 shared system/user", times("system"), times("user"));
-    let load = last_load(results, Experiment::Memory);
+    let load = results.last_load(Experiment::Memory);
     let load = results
         .loads_of(Experiment::Memory)
         .map(|(load, _)| load)
@@ -131,10 +131,4 @@ fn communication(evidence: &mut Evidence, results: &Results) {
             evidence.put_runs(&format!("{load} {of}/{to}"), real(of), real(to));
         }
     }
-}
-
-/// The last of an experiment's loads; nothing if it did not run.
-pub(super) fn last_load(results: &Results, experiment: Experiment) -> String {
-    let last = results.loads_of(experiment).last();
-    last.map_or(String::new(), |(load, _)| load.to_owned())
 }

@@ -6,8 +6,9 @@ use super::kinds::{LOCK, MEMCACHED, MESSAGE, OPTIMISATIONS, PLAIN};
 use super::measured::Measured;
 use super::options::Experiment;
 use super::plan::{Case, MEMCASLAP};
+use super::ratio::of_runs;
 use super::results::Results;
-use super::verdict::{AUTO, of_runs};
+use super::verdict::AUTO;
 
 /// Sentences by claim.
 pub(super) fn explained(results: &Results) -> BTreeMap<&'static str, Vec<String>> {

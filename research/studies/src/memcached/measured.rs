@@ -6,8 +6,8 @@ use hearth_stats::median;
 use super::kinds::{LOCK, MESSAGE, OPTIMISATIONS, PLAIN, pairs};
 use super::options::Experiment;
 use super::plan::{Case, OURS};
+use super::ratio::{between, of_runs};
 use super::results::Results;
-use super::verdict::{between, of_runs};
 use crate::claims::Evidence;
 
 /// Figures of results, by what claims ask for.

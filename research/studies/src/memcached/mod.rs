@@ -17,10 +17,12 @@ pub mod options;
 pub mod page;
 pub mod plan;
 pub mod published;
+pub mod ratio;
 pub mod results;
+mod servers;
 mod study;
 pub mod verdict;
 
 pub use options::{Experiment, Options};
 pub use results::Results;
-pub use study::Memcached;
+pub use servers::Memcached;

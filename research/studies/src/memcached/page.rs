@@ -12,8 +12,9 @@ use super::kinds::{KINDS, LOCK, MEMCACHED, MESSAGE, PLAIN};
 use super::options::Experiment;
 use super::plan::{Case, MEMCASLAP, OURS};
 use super::published;
+use super::ratio::of_runs;
 use super::results::{Cell, Results};
-use super::verdict::{self, of_runs};
+use super::verdict;
 use crate::pages::{self, counted};
 use hearth_stats::Summary;
 

@@ -2,7 +2,7 @@
 //! are facts of this repository, so that a row that cannot be understood is left out and found by a
 //! test.
 
-use super::verdict::between;
+use super::ratio::between;
 use crate::claims::{self, Finding};
 
 const FINDINGS: &str = include_str!("../../published/memcached/findings.csv");

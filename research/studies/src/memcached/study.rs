@@ -1,100 +1,24 @@
-//! The study as the engine runs it: the programs that are there, servers that run, and a run.
+//! The study as the engine runs it: which programs there are, the servers of a round, and a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cachet_load::memcaslap;
-use cachet_load::server::Program;
 use hearth_sys::System;
 use hearth_sys::clock::Clock;
 
-use super::kinds::{Kind, MEMCACHED};
+use super::kinds::MEMCACHED;
 use super::measure::{Bench, Setup};
 use super::options::{Experiment, Options};
 use super::plan::{Case, MEMCASLAP, data, rounds};
 use super::results::{Results, Site};
+use super::servers::{CACHET, Memcached, There};
 use super::{page, verdict};
 use crate::StudyError;
 use crate::claims::Evidence;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Ended, Round, Study};
-
-/// The program that servers of ours are.
-const CACHET: &str = "cachet";
-
-/// The study.
-#[derive(Debug, Default)]
-pub struct Memcached {
-    there: Option<There>,
-    /// The servers of a round.
-    benches: Vec<(Case, Result<Bench, String>)>,
-}
-
-/// The programs that are there.
-#[derive(Debug)]
-struct There {
-    cachet: Option<(PathBuf, String)>,
-    memcached: Option<String>,
-    memcaslap: Option<&'static str>,
-}
-
-impl There {
-    fn look(given: Option<&Path>) -> Result<There, StudyError> {
-        let version = |path: &Path| Program::new(CACHET, path).version();
-        let cachet = match given {
-            Some(path) => {
-                let version = version(path).ok_or_else(|| StudyError::Program {
-                    program: path.to_owned(),
-                    error: std::io::ErrorKind::NotFound.into(),
-                })?;
-                Some((path.to_owned(), version))
-            }
-            None => beside()
-                .into_iter()
-                .chain([PathBuf::from(CACHET)])
-                .find_map(|path| version(&path).map(|version| (path, version))),
-        };
-        let memcached = Program::new(MEMCACHED, Path::new(MEMCACHED)).version();
-        if cachet.is_none() && memcached.is_none() {
-            return Err(StudyError::NotThere {
-                what: "server",
-                given: CACHET.to_owned(),
-                known: vec![
-                    "cachet (cargo build --release -p cachet, or --cachet FILE)".to_owned(),
-                    "memcached".to_owned(),
-                ],
-            });
-        }
-        Ok(There {
-            cachet,
-            memcached,
-            memcaslap: memcaslap::found(),
-        })
-    }
-
-    fn has(&self, case: &Case) -> bool {
-        let has_server = match Kind::named(&case.kind).is_some_and(Kind::is_memcached) {
-            true => self.memcached.is_some(),
-            false => self.cachet.is_some(),
-        };
-        has_server && (case.load != MEMCASLAP || self.memcaslap.is_some())
-    }
-}
-
-/// Where Cargo and packages put it.
-fn beside() -> Option<PathBuf> {
-    let this = std::env::current_exe().ok()?;
-    let found = this.parent()?.join(CACHET);
-    found.is_file().then_some(found)
-}
-
-impl Memcached {
-    fn has(&self, case: &Case) -> bool {
-        self.there.as_ref().is_some_and(|there| there.has(case))
-    }
-}
 
 impl Study for Memcached {
     const NAME: &'static str = "memcached";

@@ -9,41 +9,8 @@ use super::ChannelId;
 use super::balance::{self, Hub, level};
 use super::hubs::Hubs;
 use super::rates::speed_of;
-use super::tally::{Tally, Use};
+use super::tally::{Choice, Part, Tally, Use};
 use super::walk::Walk;
-
-/// The part of a pass that one arm adds.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    /// None for a default, and where the channel is not known.
-    pub(super) channel: Option<ChannelId>,
-    pub(super) is_default: bool,
-    /// How often it is taken, in a pass.
-    pub(super) times: f64,
-    pub(super) tally: Tally,
-}
-
-/// A select of a behaviour, with the arms that are taken more than once in a life.
-#[derive(Clone, Debug)]
-pub(super) struct Choice {
-    pub(super) parts: Vec<Part>,
-}
-
-impl Choice {
-    /// True if it chooses between the same channels.
-    pub(super) fn is_like(&self, other: &Choice) -> bool {
-        let key = |part: &Part| (part.channel, part.is_default);
-        self.parts.len() == other.parts.len()
-            && self.parts.iter().map(key).eq(other.parts.iter().map(key))
-    }
-
-    pub(super) fn join(&mut self, other: &Choice) {
-        for (mine, part) in self.parts.iter_mut().zip(&other.parts) {
-            mine.times += part.times;
-            mine.tally.add_scaled(&part.tally, 1.0);
-        }
-    }
-}
 
 /// Rounds of fitting arms to the messages for them.
 const ROUNDS: usize = 4;

@@ -1,6 +1,7 @@
-//! Which half-channels are peers, directly or through others.
+//! Which half-channels are peers, directly or through others, and the messages among them.
 
 use super::ChannelId;
+use super::known::Known;
 
 /// Groups of half-channels: whatever is sent into one is received from it.
 #[derive(Clone, Debug, Default)]
@@ -62,4 +63,25 @@ fn root(parent: &mut [usize], channel: usize) -> usize {
         node = parent[node];
     }
     node
+}
+
+/// The messages on each channel.
+#[derive(Default)]
+pub(super) struct Incoming {
+    pub(super) hubs: Hubs,
+    /// By hub.
+    pub(super) messages: Vec<Known>,
+}
+
+impl Incoming {
+    pub(super) fn of(&self, channel: ChannelId) -> Known {
+        match self.messages.is_empty() {
+            true => Known::Unknown,
+            // Channels that passes make are younger than the hubs.
+            false => self
+                .hubs
+                .find(channel)
+                .map_or(Known::Unknown, |hub| self.messages[hub]),
+        }
+    }
 }

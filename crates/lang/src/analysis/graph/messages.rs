@@ -4,7 +4,7 @@
 //! over the channels' peers, and who receives that is walked again. Each round only adds knowledge,
 //! so it may end after any.
 
-use super::hubs::Hubs;
+use super::hubs::{Hubs, Incoming};
 use super::known::Known;
 use super::passes;
 use super::tally::Tally;
@@ -15,27 +15,6 @@ use super::{ChannelId, InstanceId};
 const ROUNDS: usize = 3;
 /// Different messages of one hub beyond these are not compared.
 const MESSAGES_MAX: usize = 20_000;
-
-/// The messages on each channel.
-#[derive(Default)]
-pub(super) struct Incoming {
-    hubs: Hubs,
-    /// By hub.
-    messages: Vec<Known>,
-}
-
-impl Incoming {
-    pub(super) fn of(&self, channel: ChannelId) -> Known {
-        match self.messages.is_empty() {
-            true => Known::Unknown,
-            // Channels that passes make are younger than the hubs.
-            false => self
-                .hubs
-                .find(channel)
-                .map_or(Known::Unknown, |hub| self.messages[hub]),
-        }
-    }
-}
 
 /// A pass of each instance, counted; the first is the main sequence's tally, which is given.
 pub(super) fn passes(walk: &mut Walk<'_>, main: Tally) -> Vec<Tally> {

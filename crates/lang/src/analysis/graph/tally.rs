@@ -1,6 +1,5 @@
 //! The counts of a walk.
 
-use super::choices::Choice;
 use super::known::Known;
 use super::world::ObjectId;
 use super::{Amount, ChannelId, Direction, UnknownKind};
@@ -49,6 +48,39 @@ pub(super) struct Tally {
     pub(super) choices: Vec<Choice>,
     /// Accesses to elements of an array, or to fields.
     pub(super) touched: BTreeMap<ObjectId, f64>,
+}
+
+/// The part of a pass that one arm adds.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// None for a default, and where the channel is not known.
+    pub(super) channel: Option<ChannelId>,
+    pub(super) is_default: bool,
+    /// How often it is taken, in a pass.
+    pub(super) times: f64,
+    pub(super) tally: Tally,
+}
+
+/// A select of a behaviour, with the arms that are taken more than once in a life.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) parts: Vec<Part>,
+}
+
+impl Choice {
+    /// True if it chooses between the same channels.
+    pub(super) fn is_like(&self, other: &Choice) -> bool {
+        let key = |part: &Part| (part.channel, part.is_default);
+        self.parts.len() == other.parts.len()
+            && self.parts.iter().map(key).eq(other.parts.iter().map(key))
+    }
+
+    pub(super) fn join(&mut self, other: &Choice) {
+        for (mine, part) in self.parts.iter_mut().zip(&other.parts) {
+            mine.times += part.times;
+            mine.tally.add_scaled(&part.tally, 1.0);
+        }
+    }
 }
 
 /// Sending or receiving on a channel.

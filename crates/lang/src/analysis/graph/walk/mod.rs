@@ -13,8 +13,8 @@ mod statements;
 mod values;
 
 use super::facts::Facts;
+use super::hubs::Incoming;
 use super::known::Known;
-use super::messages::Incoming;
 use super::tally::{Operation, Tally};
 use super::weights::{Pace, Weights};
 use super::world::{Instance, World};

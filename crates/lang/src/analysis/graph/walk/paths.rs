@@ -2,9 +2,8 @@
 
 use super::{Flow, Walk};
 use crate::analysis::graph::InstanceId;
-use crate::analysis::graph::choices::{Choice, Part};
 use crate::analysis::graph::known::Known;
-use crate::analysis::graph::tally::{Operation, Tally};
+use crate::analysis::graph::tally::{Choice, Operation, Part, Tally};
 use crate::analysis::graph::weights;
 use crate::analysis::graph::world::{Object, ObjectId};
 use crate::core::ir::*;
