@@ -433,7 +433,7 @@ fn every_code_has_its_story() {
 fn texts() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     for folder in [
-        "crates", "apps", "studies", "docs", "examples", "tests", "benches", "fuzz",
+        "crates", "apps", "docs", "examples", "tests", "fuzz", RESEARCH,
     ] {
         paths.extend(files(
             folder,
