@@ -39,7 +39,7 @@ pub enum Size {
 pub struct Claim {
     /// Its name in tables.
     pub id: &'static str,
-    /// What is claimed.
+    /// The claim in words.
     pub claim: &'static str,
     /// The source's figures in words; nothing if the claim is ours.
     pub published: Option<&'static str>,
@@ -48,11 +48,11 @@ pub struct Claim {
     pub relations: Vec<(&'static str, Vec<Relation>)>,
     /// The published size of the first ratio.
     pub size: Option<f64>,
-    /// What a machine needs.
+    /// The machine that it needs.
     pub need: Option<Need>,
 }
 
-/// What a machine needs to tell.
+/// A machine that is needed to decide a claim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     count: usize,
@@ -136,7 +136,7 @@ pub struct Finding {
     pub name: &'static str,
     /// The value, or how the two stand to each other.
     pub figure: Figure,
-    /// Where the source says so.
+    /// The place in the source that says so.
     pub place: &'static str,
 }
 
@@ -334,7 +334,8 @@ impl Evidence {
         }
     }
 
-    /// What the machine has of what is needed, if that is too little; in words.
+    /// Says in words how much the machine has of a need that it does not meet; `None` if it meets
+    /// it.
     fn lacks(&self, need: Need) -> Option<String> {
         let (have, what) = match need.of {
             Resource::Cores => (self.cores, "core"),

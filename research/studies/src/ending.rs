@@ -25,7 +25,8 @@ impl<E: Into<StudyError>> From<E> for End {
     }
 }
 
-/// What the caller is told. What was measured before an error is worth keeping, too.
+/// Turns a study's end into the caller's result. Measurements made before an error are worth
+/// keeping, too.
 pub(crate) fn outcome(ended: Result<(), End>) -> Result<Outcome, StudyError> {
     match ended {
         Ok(()) => Ok(Outcome::Complete),

@@ -12,23 +12,23 @@ use crate::STUDIES;
 pub enum StudyError {
     /// No study has this name.
     UnknownStudy {
-        /// What was asked for.
+        /// The name asked for.
         given: String,
     },
     /// No experiment of the study has this name.
     UnknownExperiment {
-        /// What was asked for.
+        /// The name asked for.
         given: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<&'static str>,
     },
     /// Nothing of this name is there.
     NotThere {
-        /// What was asked for, such as `allocator`.
+        /// The kind of thing asked for, such as `allocator`.
         what: &'static str,
         /// Its name.
         given: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// A program could not be started.
@@ -40,11 +40,11 @@ pub enum StudyError {
     },
     /// A program could not be built.
     NotBuilt {
-        /// What.
+        /// The program.
         what: String,
         /// With what.
         with: PathBuf,
-        /// What was said of it.
+        /// The builder's message.
         said: String,
     },
     /// The study has no such option.
@@ -56,37 +56,37 @@ pub enum StudyError {
     },
     /// The source has no such defect.
     UnknownDefect {
-        /// What was asked for.
+        /// The name asked for.
         given: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<&'static str>,
     },
     /// A count that makes no sense.
     Count {
-        /// What is counted, such as `repeats`.
+        /// The quantity that is counted, such as `repeats`.
         what: &'static str,
-        /// What was asked for.
+        /// The count asked for.
         given: u32,
         /// The largest that is taken; the smallest is 1.
         largest: u32,
     },
     /// The source's listing has no such defect.
     UnknownListingDefect {
-        /// What was asked for.
+        /// The name asked for.
         given: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<&'static str>,
     },
     /// A number of threads that cannot be run with.
     Threads {
-        /// What was asked for.
+        /// The number asked for.
         given: usize,
         /// The largest that is taken; the smallest is 2.
         largest: usize,
     },
     /// A run of a length that makes no sense.
     Duration {
-        /// What was asked for, seconds.
+        /// The length asked for, seconds.
         given: f64,
     },
     /// A benchmark could not be run.
@@ -103,19 +103,19 @@ pub enum StudyError {
     OtherRun {
         /// The folder.
         folder: PathBuf,
-        /// What differs, such as `the sizes`.
+        /// The difference, such as `the sizes`.
         differs: &'static str,
     },
     /// A file of an earlier run cannot be understood.
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
     },
     /// A file could not be read or written.
     File {
-        /// What was wanted, as a verb.
+        /// The intended action, as a verb.
         action: &'static str,
         /// The file or folder.
         file: PathBuf,

@@ -61,7 +61,7 @@ impl Relation {
         }
     }
 
-    /// Of a ratio with its interval.
+    /// Judges a ratio with its interval.
     #[must_use]
     pub fn of(value: f64, low: f64, high: f64) -> Relation {
         let is_near = (1.0 - ALIKE..=1.0 + ALIKE).contains(&value);
@@ -111,7 +111,7 @@ impl Figure {
         }
     }
 
-    /// Of the medians of runs, with the bootstrap interval of their ratio.
+    /// Compares the medians of runs, with the bootstrap interval of their ratio.
     #[must_use]
     pub fn of_runs(of: &[f64], to: &[f64]) -> Option<Figure> {
         let ratio = hearth_stats::ratio(of, to).filter(|ratio| ratio.low > 0.0)?;
@@ -146,15 +146,15 @@ fn digits(value: f64) -> String {
 pub struct Verdict {
     /// Its name in tables.
     pub id: &'static str,
-    /// What is claimed.
+    /// The claim in words.
     pub claim: &'static str,
     /// The source's figures, in words; nothing if the claim is ours.
     pub published: Option<&'static str>,
-    /// What the evidence says.
+    /// The answer by the evidence.
     pub answer: Answer,
     /// Why, with figures.
     pub because: String,
-    /// What else was measured that explains it, in sentences.
+    /// Other measurements that explain it, in sentences.
     pub explained: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn file(action: &'static str, path: &Path, error: io::Error) -> Study
     }
 }
 
-/// What a file of this format holds; nothing if there is none.
+/// Reads the contents of a file of this format; `None` if there is no file.
 pub(crate) fn read<T: DeserializeOwned>(
     path: &Path,
     format: u32,

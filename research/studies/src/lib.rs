@@ -41,9 +41,9 @@ pub use progress::Progress;
 /// A study that can be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// Its subject, in one line.
     pub title: &'static str,
     /// The names of its experiments and what each measures, in the order in which they run.
     pub experiments: fn() -> Vec<(&'static str, &'static str)>,

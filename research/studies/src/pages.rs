@@ -1,5 +1,5 @@
-//! What the pages of all studies have in common: where it was measured, what is to be known of the
-//! run, and claims.
+//! Parts that the pages of all studies have in common: the machine measured on, notes on the run,
+//! and claims.
 
 use hearth_draw::page::{Page, Section, Tone};
 
@@ -7,7 +7,7 @@ use crate::cache_impact::page::tables::sentence;
 use crate::judging::{Answer, Verdict};
 use crate::results::About;
 
-/// So many of something.
+/// A count with its noun, in the plural where needed.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")

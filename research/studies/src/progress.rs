@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ending::End;
 
-/// Where a study stands.
+/// Progress of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// How much is done, 0 to 1, by the number of runs.
     pub fraction: f64,
-    /// What is being measured, in words.
+    /// The step that is being measured, in words.
     pub what: String,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Watched<'a> {
         self.planned = runs;
     }
 
-    /// So many runs need not be made.
+    /// Counts `runs` as done that need not be made.
     pub(crate) fn skip(&mut self, runs: u32) {
         self.done += runs;
     }

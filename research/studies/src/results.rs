@@ -1,5 +1,6 @@
-//! What all studies keep: the run they are of, figures by run, and a folder with `results.json`,
-//! replaced whole, and tables for each experiment. Whatever stops a study, what is there is good.
+//! Results that all studies keep: the run they are of, figures by run, and a folder with
+//! `results.json`, replaced whole, and tables for each experiment. If a study is stopped for any
+//! reason, the results so far are good.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +36,7 @@ pub struct Machine {
     pub nodes: Vec<usize>,
 }
 
-/// Of which run results are.
+/// The run that results belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// The format of the file.
@@ -44,18 +45,18 @@ pub struct About {
     pub hearth_version: String,
     /// Built without optimisation.
     pub is_debug_build: bool,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// How long it has taken so far, in seconds.
     pub seconds: f64,
     /// All that was asked for is there.
     pub is_complete: bool,
-    /// What was left out or went differently, in sentences without a full stop.
+    /// Notes on what was left out or went differently, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 
 impl About {
-    /// Of a run that begins, by this Hearth.
+    /// Describes a run that begins, by this Hearth.
     #[must_use]
     pub fn new(format: u32, machine: Machine) -> About {
         About {
@@ -117,9 +118,9 @@ impl Figures {
 /// A case's runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell<C> {
-    /// What was run.
+    /// The case that was run.
     pub case: C,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Figures,
     /// Why it could not be run, if so.
     pub failed: Option<String>,
@@ -227,14 +228,14 @@ pub trait Found: Serialize + DeserializeOwned {
     /// The version of the form of `results.json`.
     const FORMAT: u32;
 
-    /// Of which run it is.
+    /// The run that they belong to.
     fn about(&self) -> &About;
 
     /// The same, to be changed.
     fn about_mut(&mut self) -> &mut About;
 
-    /// What, beside the machine and the build, keeps these results from being gone on with as
-    /// `empty` is to be.
+    /// Names the difference, beside the machine and the build, that keeps these results from being
+    /// continued with the options of `empty`; `None` if there is none.
     fn differs(&self, empty: &Self) -> Option<&'static str>;
 
     /// Takes over what `empty` asks for.
@@ -261,7 +262,7 @@ impl<R: Found> Folder<R> {
         }
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -292,7 +293,7 @@ impl<R: Found> Folder<R> {
         Ok((folder, earlier))
     }
 
-    /// What the folder holds; nothing if there is none.
+    /// Reads the folder's results; `None` if there are none.
     ///
     /// # Errors
     /// The file cannot be read or understood.

@@ -38,7 +38,7 @@ pub trait Experiment: Copy + Eq + Serialize + DeserializeOwned + Debug + 'static
     fn all() -> Vec<Self>;
     /// The name on the command line and in file names.
     fn id(self) -> &'static str;
-    /// What it measures, in one line.
+    /// Its purpose, in one line.
     fn title(self) -> &'static str;
 }
 
@@ -85,7 +85,7 @@ macro_rules! define_experiments {
                 }
             }
 
-            /// What it measures, in one line.
+            /// Its purpose, in one line.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -140,7 +140,7 @@ pub struct Round<C> {
 pub enum Ended {
     /// Well, with these figures.
     Well(Vec<(String, f64)>),
-    /// What was run failed; why, in words.
+    /// The run failed; the reason, in words.
     Failed(String),
     /// It was stopped.
     Cancelled,
@@ -153,7 +153,7 @@ impl Ended {
     }
 }
 
-/// What is chosen for a study.
+/// Options of a study.
 pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
     /// A look, not a result?
     fn is_quick(&self) -> bool;
@@ -164,7 +164,8 @@ pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
     /// A count or a time that makes no sense.
     fn check(&self) -> Result<(), StudyError>;
 
-    /// What keeps results made with these options from being joined by results made with others.
+    /// Names the difference that keeps results made with these options from being joined with
+    /// results made with others.
     fn differs(&self, other: &Self) -> Option<&'static str>;
 }
 
@@ -174,13 +175,14 @@ pub trait Study: Sized + 'static {
     const NAME: &'static str;
     /// The version of the form of `results.json`.
     const FORMAT: u32;
-    /// What tables have before the figures, with commas between.
+    /// Columns of tables before the figures, with commas between.
     const COLUMNS: &'static str;
     /// A run.
     type Case: Case;
-    /// What can be chosen.
+    /// The study's options.
     type Options: Choice;
-    /// What else is kept: the cores that are used, what their caches hold, versions of programs.
+    /// Further facts to keep: the cores that are used, what their caches hold, versions of
+    /// programs.
     type Site: Clone + PartialEq + Serialize + DeserializeOwned + Debug;
 
     /// Looks at what there is.
@@ -207,7 +209,7 @@ pub trait Study: Sized + 'static {
         results: &mut Results<Self>,
     ) -> Result<(), StudyError>;
 
-    /// What is to be run, in order.
+    /// Lists the runs, in order.
     ///
     /// # Errors
     /// Something that all runs need is not to be had.
@@ -238,7 +240,7 @@ pub trait Study: Sized + 'static {
     /// A line that says which study this is and where it ran.
     fn title(results: &Results<Self>) -> String;
 
-    /// What claims are judged from.
+    /// Collects the evidence that claims are judged from.
     fn evidence(results: &Results<Self>) -> Evidence;
 
     /// The page.
@@ -252,10 +254,10 @@ pub trait Study: Sized + 'static {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Results<S: Study> {
-    /// Of which run.
+    /// The run that they belong to.
     #[serde(flatten)]
     pub about: About,
-    /// Where, and with what.
+    /// The site: cores, caches, versions of programs.
     #[serde(flatten)]
     pub site: S::Site,
     /// How.
@@ -291,7 +293,7 @@ impl<S: Study> Results<S> {
         self.cells.iter().find(|cell| cell.case == *case)
     }
 
-    /// Where the cells of cases are; they are made if need be.
+    /// Returns the indices of the cells of `cases`, making cells if need be.
     fn places(&mut self, cases: Vec<S::Case>) -> Vec<usize> {
         let place = |case: S::Case| {
             let found = self.cells.iter().position(|cell| cell.case == case);

@@ -54,7 +54,7 @@ pub(crate) fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {
     Ok(if cores.is_empty() { allowed } else { cores })
 }
 
-/// What there is to say before a run.
+/// Collects notes to make before a run.
 pub(crate) fn notes(
     system: &dyn System,
     machine: &Machine,
@@ -111,7 +111,7 @@ impl Stolen {
         }
     }
 
-    /// What was stolen since then, if it is worth saying.
+    /// Notes the time stolen since then, if it is worth saying.
     pub(crate) fn note(&self, system: &dyn System) -> Option<String> {
         let now = Stolen::now(system);
         let all = now.all.saturating_sub(self.all).max(1) as f64;

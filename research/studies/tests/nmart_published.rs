@@ -168,7 +168,7 @@ fn the_orders_follow_from_the_table() {
     }
 }
 
-/// What the measured order is worth on the source's square, in links.
+/// Links that the measured order saves on the source's square.
 #[test]
 fn the_measured_order_saves_links_where_the_source_gains_most() {
     let costs = hops(4, &SQUARE);

@@ -17,7 +17,7 @@ use hearth_studies::results::RESULTS;
 use hearth_studies::{Progress, StudyError, named};
 use hearth_sys::Linux;
 
-/// Where the allocators are. Cargo builds another package's examples only if it is asked to.
+/// The allocators' folder. Cargo builds another package's examples only if it is asked to.
 fn objects() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

@@ -141,7 +141,8 @@ pub fn points(results: &Results, sweep: Sweep) -> Vec<Point> {
     results.joined(sweep).iter().filter_map(point).collect()
 }
 
-/// What the questions are answered from: experiments 2 to 4, or the same with ready threads.
+/// The evidence that the questions are answered from: experiments 2 to 4, or the same with ready
+/// threads.
 #[must_use]
 pub fn evidence(results: &Results, sweep: fn(Kind) -> Sweep) -> Evidence {
     let mut limits = Vec::new();

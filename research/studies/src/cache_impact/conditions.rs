@@ -8,7 +8,7 @@ use super::results::Results;
 use super::snapshot::Snapshot;
 use super::sweep::Unit;
 
-/// Of free memory a buffer takes this part at most.
+/// A buffer takes at most one part in this many of the free memory.
 const MEMORY_PART: u64 = 4;
 
 /// The options without sizes that this machine has no memory for, and what to say about it.
@@ -69,7 +69,7 @@ pub(super) fn notes(system: &dyn System, priority: &Priority, results: &mut Resu
 /// The calling thread's nice value, put back when this is dropped.
 pub(super) struct Priority {
     before: i32,
-    /// What it is now.
+    /// The nice value in force now.
     pub(super) now: i32,
     refused: Option<Refused>,
 }
@@ -95,7 +95,7 @@ impl Drop for Priority {
     }
 }
 
-/// What the hypervisor takes.
+/// Time that the hypervisor takes.
 pub(super) struct Steal<'a> {
     system: &'a dyn System,
     begin: (u64, u64),

@@ -30,7 +30,7 @@ use super::site::Places;
 use super::snapshot::{Events, Snapshot};
 use crate::StudyError;
 
-/// What the writer writes.
+/// The value that the writer writes.
 pub const CONSTANT: u64 = 31;
 
 /// Above this the C library maps memory afresh for each allocation: the most that its threshold
@@ -81,7 +81,7 @@ pub struct Arena {
 
 /// Room to round up in, and for the word past the end that [`Defect::Index`] touches.
 const SPARE_BYTES: usize = 2 * LINE_BYTES;
-/// Where the C library's blocks begin: 16 bytes behind a line's begin, at best.
+/// Offset at which the C library's blocks begin: 16 bytes behind a line's begin, at best.
 const UNALIGNED_WORDS: usize = 2;
 
 impl Arena {
@@ -133,7 +133,7 @@ pub struct Run {
     /// Its time, in nanoseconds or cycles as the experiment has it; none if the interval was
     /// negative.
     pub time: Option<u64>,
-    /// What disturbed it.
+    /// Events that disturbed it.
     pub events: Events,
     /// The core that the writer ran on at its end.
     pub sender: Option<usize>,
@@ -141,13 +141,13 @@ pub struct Run {
     pub receiver: Option<usize>,
 }
 
-/// What the writer is given: the source's record of arguments.
+/// Arguments of the writer: the source's record.
 struct Record<'a> {
     experiment: u32,
     words: &'a [AtomicU64],
 }
 
-/// Where a thread was, and whether it could go where it was told.
+/// The core that a thread ran on, and whether it could be pinned as asked.
 type Seen = (Option<usize>, io::Result<()>);
 
 /// Keeps the calling thread on a core. Negative numbers are refused, as by the source's routine.
@@ -359,7 +359,7 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     }
 }
 
-/// What two waiting threads share.
+/// State shared by two waiting threads.
 struct Pair<'a> {
     words: &'a [AtomicU64],
     stopwatch: Stopwatch,

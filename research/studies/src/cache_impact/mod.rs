@@ -6,10 +6,10 @@
 //! its research questions answered by rules ([`verdict`]) that its own published data goes through
 //! as well. [`page`] draws all of it.
 //!
-//! Where the source's programs are known to be wrong, the default is right and a [`Defect`] brings
-//! the wrong back. Where its design hides what is asked, its experiment stays as it is, and one of
-//! ours stands beside it: [`Experiment::Ready`] keeps the threads' creation out of the time, which
-//! in experiments 2 to 4 is most of it below a megabyte.
+//! For known errors of the source's programs the default is right, and a [`Defect`] restores the
+//! error. If its design hides what is asked, its experiment stays as it is, and one of ours stands
+//! beside it: [`Experiment::Ready`] keeps the threads' creation out of the time, which in
+//! experiments 2 to 4 is most of it below a megabyte.
 
 pub mod compare;
 mod conditions;

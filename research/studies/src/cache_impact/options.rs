@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, sizes, repeats, and the source's defects.
+//! Options of the study: experiments, sizes, repeats, and the source's defects.
 
 use hearth_published::source::Type;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::StudyError;
 pub enum Experiment {
     /// Clock and counter, read back to back.
     Timers,
-    /// What opening a file costs in faults.
+    /// Faults caused by opening a file.
     Opening,
     /// How long interrupts and minor faults take.
     Events,
@@ -49,7 +49,7 @@ impl Experiment {
         Experiment::Ready,
     ];
 
-    /// What it is called on the command line and in file names.
+    /// Its name on the command line and in file names.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Experiment {
         }
     }
 
-    /// What it measures, in one line.
+    /// Its purpose, in one line.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -137,7 +137,7 @@ impl Defect {
         Defect::Unsigned,
     ];
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -148,7 +148,7 @@ impl Defect {
         }
     }
 
-    /// What it does, in one line.
+    /// Its effect, in one line.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -182,7 +182,7 @@ pub enum Sizes {
     Powers,
 }
 
-/// What a timed run waits for before its first stamp.
+/// Event that a timed run waits for before its first stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
@@ -192,7 +192,7 @@ pub enum Start {
     Interrupt,
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// A sixth of the sizes, fewer repeats: a look, not a result.
@@ -211,9 +211,9 @@ pub struct Options {
     pub defects: Vec<Defect>,
     /// Buffers begin at a line's begin.
     pub is_aligned: bool,
-    /// What a run waits for.
+    /// Event that a run waits for.
     pub start: Start,
-    /// What random choices begin with: the order of random rings.
+    /// Seed of random choices: the order of random rings.
     pub seed: u64,
 }
 
@@ -290,8 +290,9 @@ impl Options {
         Ok(())
     }
 
-    /// What keeps results made with these options from being joined by results made with others;
-    /// nothing if they belong together. More experiments may be asked for later.
+    /// Names the difference that keeps results made with these options from being joined with
+    /// results made with others; `None` if they can be joined. More experiments may be asked for
+    /// later.
     #[must_use]
     pub fn differs(&self, other: &Options) -> Option<&'static str> {
         let differences = [

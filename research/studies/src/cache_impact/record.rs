@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::exchange::Run;
 use super::snapshot::Events;
 
-/// What a sweep over sizes measured.
+/// Measurements of a sweep over sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
@@ -98,8 +98,8 @@ impl Row {
         clean.count()
     }
 
-    /// What the comparison uses: the median of the clean runs, or of all if none is clean, with
-    /// the quarters around it.
+    /// The value that the comparison uses: the median of the clean runs, or of all if none is
+    /// clean, with the quarters around it.
     #[must_use]
     pub fn typical(&self, allowed: u64) -> Option<Typical> {
         let numbers = |clean| -> Vec<f64> { self.times(clean).map(|t| t as f64).collect() };

@@ -6,7 +6,7 @@ use hearth_published::source::{Parameters, Type};
 use super::verdict::{Evidence, Point};
 
 impl Evidence {
-    /// What the source published about one of its two machines.
+    /// The published evidence of one of the source's two machines.
     ///
     /// Panics if `machine` is not 0 or 1.
     #[must_use]

@@ -61,7 +61,7 @@ pub struct Results {
     pub hearth_version: String,
     /// Built without optimisation: figures to look at, not to keep.
     pub is_debug_build: bool,
-    /// Where.
+    /// The site: machine and hardware threads.
     pub site: Site,
     /// How.
     pub options: Options,
@@ -75,11 +75,11 @@ pub struct Results {
     pub nice: i32,
     /// Minor faults that a clean run may have.
     pub faults_allowed: u64,
-    /// What cycles are.
+    /// The unit of cycles.
     pub unit: Unit,
     /// Nanoseconds to one of them.
     pub ns_per_unit: f64,
-    /// What was left out or went differently, in sentences without a full stop.
+    /// Notes on what was left out or went differently, in sentences without a full stop.
     pub notes: Vec<String>,
     /// Timer tests.
     pub timers: Option<Timers>,
@@ -210,7 +210,7 @@ impl Folder {
         Ok((folder, earlier))
     }
 
-    /// What the folder holds; nothing if there is none. Sweeps included.
+    /// Reads the folder's results, sweeps included; `None` if there are none.
     ///
     /// # Errors
     /// A file cannot be read or understood.

@@ -1,7 +1,8 @@
 //! Experiment 1b: a ring of pointers, by stride and size, and the levels that it shows.
 //!
-//! What lmbench's `lat_mem_rd` and `cache` are to the source. The walking is the probe's: in the
-//! order of addresses, which the hardware fetches ahead, and in random order, which it cannot.
+//! It takes the place that lmbench's `lat_mem_rd` and `cache` have in the source. The walking is
+//! the probe's: in the order of addresses, which the hardware fetches ahead, and in random order,
+//! which it cannot.
 
 use std::sync::atomic::AtomicBool;
 
@@ -31,13 +32,13 @@ pub struct Ring {
 pub struct RingLevel {
     /// Nanoseconds a load.
     pub latency_ns: f64,
-    /// Where it ends, in bytes; none for the last one the curve reaches.
+    /// Its capacity in bytes, where the level ends; `None` for the last one that the curve reaches.
     pub capacity_bytes: Option<f64>,
     /// False if the latency still rises where the curve ends.
     pub is_settled: bool,
 }
 
-/// What is to be walked.
+/// A kind of walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Bytes from an element to its neighbour.

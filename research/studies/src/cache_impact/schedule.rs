@@ -9,7 +9,7 @@ fn powers() -> Vec<u64> {
     (0..=24).map(|power| 8 << power).collect()
 }
 
-/// Of the dense schedule a quick run takes each so manieth size.
+/// Step of a quick run through the dense schedule: it takes every sixth size.
 const QUICK_STEP: usize = 6;
 
 /// Sizes in bytes, ascending, none above `largest`: first 0, for the overhead, then the source's

@@ -26,12 +26,12 @@ use super::{ring, timers};
 use crate::StudyError;
 use crate::ending::{self, End, Outcome};
 
-/// Where a study stands.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// How much is done, 0 to 1, by an estimate of the time it takes.
     pub fraction: f64,
-    /// What is being measured.
+    /// The experiment that is being measured.
     pub experiment: Experiment,
     /// At which size, for sweeps.
     pub bytes: Option<u64>,
@@ -310,7 +310,7 @@ impl Session<'_> {
         if !self.options.wants(Experiment::Zero) {
             return Ok(());
         }
-        /// So many runs of a type, then as many of the next.
+        /// Runs of a type in a row before as many of the next.
         const BLOCK: usize = 50;
         let wanted = self.options.zero_repeats() as usize;
         for begin in (0..wanted).step_by(BLOCK) {

@@ -1,4 +1,4 @@
-//! Where the study runs: the machine, and which of its hardware threads play which part.
+//! The site of the study: the machine, and which of its hardware threads play which part.
 
 use hearth_machine::capture::{Capture, Reading, Source};
 use hearth_machine::relation::SourceType;
@@ -54,7 +54,7 @@ pub struct Site {
     pub line_bytes: u32,
     /// The hardware threads that this process may use, by the system's numbers.
     pub allowed: Vec<usize>,
-    /// Where types 1 to 3 run; absent if there is no such pair.
+    /// Places of types 1 to 3; `None` if the machine has no such pair.
     pub places: [Option<Places>; 3],
 }
 
@@ -108,7 +108,7 @@ impl Site {
         })
     }
 
-    /// Where a type runs, if the machine can show it.
+    /// Returns the places of a type, if the machine can show it.
     #[must_use]
     pub fn places(&self, kind: Type) -> Option<Places> {
         self.places[index(kind)]

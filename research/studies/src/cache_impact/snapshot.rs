@@ -1,4 +1,4 @@
-//! What the system counted during a run: text taken before and after, parsed when the run is over.
+//! The system's counts during a run: text taken before and after, parsed when the run is over.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub struct Snapshot {
     stat: Vec<u8>,
 }
 
-/// What a snapshot holds, parsed. What could not be read is absent.
+/// Parsed contents of a snapshot. Counts that could not be read are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All interrupts of all cores.
@@ -30,8 +30,8 @@ pub struct Counts {
     pub faults_major: Option<u64>,
 }
 
-/// What happened between two snapshots. A count that could not be read is zero; the study says so
-/// once for all.
+/// Events between two snapshots. A count that could not be read is zero; the study says so once for
+/// all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
     /// Interrupts, on any core.
@@ -113,7 +113,7 @@ impl Snapshot {
         }
     }
 
-    /// What happened from this one to a later one.
+    /// Returns the events from this snapshot to a later one.
     #[must_use]
     pub fn until(&self, later: &Snapshot) -> Events {
         let (from, to) = (self.counts(), later.counts());

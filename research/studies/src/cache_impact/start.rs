@@ -1,4 +1,4 @@
-//! What a run waits for before its first stamp, so that runs begin alike.
+//! Waiting before a run's first stamp, so that runs begin alike.
 
 use hearth_sys::clock::monotonic_ns;
 

@@ -11,7 +11,7 @@ use super::options::{Defect, Options, Start};
 use super::snapshot::Snapshot;
 use crate::StudyError;
 
-/// What the counter counts.
+/// The unit that the counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -41,7 +41,7 @@ impl Unit {
     }
 }
 
-/// What experiment 0 found.
+/// Result of experiment 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Register {
     /// The mean as the source takes it, stamps included, in the counter's unit.

@@ -19,7 +19,7 @@ use crate::StudyError;
 /// Differences of readings that follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Jitter {
-    /// What was read, for people.
+    /// The timer that was read, for people.
     pub timer: String,
     /// The differences, in nanoseconds for the clock and in the counter's unit for the counter.
     pub differences: Vec<u64>,
@@ -36,7 +36,7 @@ impl Jitter {
     }
 }
 
-/// What the timer tests found.
+/// Results of the timer tests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timers {
     /// `clock_gettime` with `CLOCK_MONOTONIC`, ns.
@@ -84,10 +84,10 @@ fn jitter(name: &str, mut read: impl FnMut() -> u64) -> Jitter {
     }
 }
 
-/// What the file-open test found: the process's minor faults, one number for each step.
+/// Result of the file-open test: the process's minor faults, one number for each step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// What was opened, and the faults while it was opened and closed.
+    /// The opened files, each with the faults while it was opened and closed.
     pub steps: Vec<(String, u64)>,
     /// Faults while `/proc/interrupts` was read until it changed.
     pub until_changed: u64,
@@ -135,8 +135,8 @@ pub struct EventCosts {
     /// As published: from one change of the fault count in `/proc/self/stat` to the next, ns.
     /// Empty where reading the file faults no more.
     pub fault_published_ns: Vec<f64>,
-    /// What a thread that only reads the counter loses at a time, ns: the gaps longer than
-    /// [`GAP_NS`], of interrupts and of the hypervisor alike.
+    /// Times that a thread which only reads the counter loses in one piece, ns: the gaps longer
+    /// than [`GAP_NS`], of interrupts and of the hypervisor alike.
     pub gaps_ns: Vec<f64>,
     /// Interrupts of all cores while the gaps were looked for.
     pub interrupts_meanwhile: u64,

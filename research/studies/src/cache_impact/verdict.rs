@@ -17,7 +17,8 @@ use hearth_stats::median;
 
 use super::site::index;
 
-/// Of type 1's time. The source calls 5 % and less practically equal.
+/// Least noticeable difference, in percent of type 1's time. The source calls 5 % and less
+/// practically equal.
 pub const NOTICEABLE_PERCENT: f64 = 5.0;
 /// In a row.
 pub const LASTING_SIZES: usize = 3;
@@ -43,7 +44,7 @@ pub struct Point {
     pub quarters: Option<(f64, f64)>,
 }
 
-/// What the questions are answered from.
+/// Evidence that the questions are answered from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The machine, for people.
@@ -63,17 +64,17 @@ pub struct Evidence {
 pub struct Verdict {
     /// `RQ`, `RQ1` to `RQ4`, as the source's introduction numbers them.
     pub question: &'static str,
-    /// What is asked.
+    /// The question in words.
     pub asks: &'static str,
-    /// What the source answers.
+    /// The source's answer.
     pub published: Answer,
     /// The source's answer in words.
     pub published_words: &'static str,
-    /// What the data say.
+    /// The answer by the data.
     pub answer: Answer,
     /// Why, with the figures.
     pub because: String,
-    /// What this machine cannot show.
+    /// Points that this machine cannot show.
     pub cannot_show: Vec<String>,
 }
 
@@ -163,7 +164,7 @@ impl Evidence {
         })
     }
 
-    /// Where a type differs lastingly from type 1, by size.
+    /// Sizes at which a type differs lastingly from type 1.
     #[must_use]
     pub fn lasting(&self, kind: Type) -> Vec<Lasting> {
         let differences = self.differences(kind);

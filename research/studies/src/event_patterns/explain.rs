@@ -49,7 +49,7 @@ fn ns(value: f64) -> String {
     Unit::Nanoseconds.show(value)
 }
 
-/// What each way to wait costs with a pattern, where its rate is the highest.
+/// Cost of each way to wait with a pattern, where its rate is the highest.
 fn costs(results: &Results, pattern: &str) -> Vec<String> {
     let server_cores = results.cores_of_server(APART);
     let peaks = mechanisms()
@@ -89,7 +89,8 @@ fn cost(cell: &Cell, server_cores: usize) -> Option<String> {
     ))
 }
 
-/// What each way to wait takes of a request with a pattern, beside all that the server does for it.
+/// Share that each way to wait takes of a request with a pattern, beside all that the server does
+/// for it.
 fn ways(results: &Results, pattern: &str) -> Vec<String> {
     let way = |mechanism| {
         let cell = results.peak(Experiment::Threads, [pattern, mechanism, APART], 0)?;
@@ -117,7 +118,7 @@ fn ways(results: &Results, pattern: &str) -> Vec<String> {
     )]
 }
 
-/// What a wait takes, and how much it tells, where one thread alone waits.
+/// Cost of a wait, and how many events it reports, where one thread alone waits.
 fn calls(results: &Results) -> Vec<String> {
     let told = mechanisms().into_iter().filter_map(|mechanism| {
         let cell = line(results, "leader", mechanism).into_iter().next()?;

@@ -1,5 +1,5 @@
-//! What a run says: throughput by the clients, and what the server did and what it took, for each
-//! request.
+//! Figures of a run: throughput by the clients, and the server's operations and their cost, for
+//! each request.
 //!
 //! | name | what |
 //! |---|---|
@@ -24,7 +24,7 @@ use hearth_net::Operation;
 use super::options::MESSAGE_BYTES;
 use super::snapshot::{Snapshot, Used};
 
-/// Of the times that Linux tells of cores.
+/// Resolution of the core times that Linux reports, ns.
 const TICK_NS: f64 = 1e7;
 
 /// Figures by name.
@@ -76,7 +76,7 @@ impl Between<'_> {
         )
     }
 
-    /// What a thread has used; none if the system does not say.
+    /// Returns a thread's usage; `None` if the system does not report it.
     fn used(&self, thread: usize) -> Option<Used> {
         let (before, after) = (
             self.before.threads.get(thread)?,
@@ -103,7 +103,7 @@ pub struct Moment {
     pub server: Snapshot,
     /// Ticks in which the cores in use were not idle, of hundredths of a second.
     pub busy_ticks: u64,
-    /// What the clients have used, in microseconds.
+    /// The clients' core time, in microseconds.
     pub clients_us: u64,
 }
 
@@ -152,7 +152,7 @@ pub fn figures(before: &Moment, after: &Moment, run: &Run) -> Figures {
     found
 }
 
-/// What the server's snapshots say.
+/// Computes the figures that the server's snapshots give.
 #[must_use]
 pub fn of_server(before: &Snapshot, after: &Snapshot) -> Figures {
     let bytes = after.read_bytes.saturating_sub(before.read_bytes);

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long the last replies are awaited.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Who runs where.
+/// Cores of the server and the clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The server's.
@@ -77,7 +77,7 @@ impl Process {
         Ok(process)
     }
 
-    /// What it said instead of listening.
+    /// Makes an error of the message that the process printed instead of listening.
     fn complaint(&mut self, line: &str) -> io::Error {
         let mut said = line.to_owned();
         if line.is_empty()

@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, runs, how long each is.
+//! Options of the study: experiments, runs, how long each is.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ define_experiments! {
     Timers = "timers": "what taking the time of each operation costs",
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Few threads and short runs: a look, not a result.

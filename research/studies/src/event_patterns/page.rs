@@ -217,7 +217,7 @@ fn steps(results: &Results, pattern: &str) -> Picture {
     chart(results, &title, "", Unit::Nanoseconds, series.to_vec())
 }
 
-/// What the thread that waits does, with edges.
+/// Draws the steps of the thread that waits, with edges.
 fn stage(results: &Results) -> Picture {
     let cells = line(results, "half-async", "edge");
     let series = [

@@ -1,4 +1,4 @@
-//! What is run: the cells of the grid with their threads, work and cores.
+//! The plan of runs: the cells of the grid with their threads, work and cores.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub const TOGETHER: &str = "together";
 /// One way of serving.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Case {
-    /// Of which experiment.
+    /// The experiment that it belongs to.
     pub experiment: Experiment,
     /// A name of `hearth_net::Pattern`.
     pub pattern: String,
@@ -22,9 +22,9 @@ pub struct Case {
     pub mechanism: String,
     /// [`APART`] or [`TOGETHER`].
     pub layout: String,
-    /// Of the server: those that wait and those that work.
+    /// The server's threads: those that wait and those that work.
     pub threads: usize,
-    /// What a request takes, by busy waiting.
+    /// Time that a request takes, by busy waiting.
     pub work_us: u32,
     /// Operations are timed.
     pub is_timed: bool,
@@ -67,7 +67,7 @@ impl study::Case for Case {
 /// at 16.
 const THREADS: [usize; 9] = [1, 2, 3, 4, 6, 8, 10, 13, 16];
 const THREADS_QUICK: [usize; 3] = [1, 2, 4];
-/// Where all cores are shared, and with work.
+/// Thread counts where all cores are shared, and with work.
 const THREADS_FEW: [usize; 4] = [1, 2, 4, 16];
 /// With more than these the work is most of a request.
 const WORK_US: [u32; 2] = [10, 100];

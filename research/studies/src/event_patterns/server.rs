@@ -16,7 +16,7 @@ use super::options::MESSAGE_BYTES;
 use super::snapshot::{Snapshot, THREADS_NAME};
 use crate::StudyError;
 
-/// What the first line begins with.
+/// Beginning of the first line.
 pub const LISTENING: &str = "listening ";
 /// Connections that may be there, beside the study's.
 const CONNECTIONS_MAX: usize = 4096;
@@ -28,13 +28,13 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Serving {
-    /// Who waits and who works.
+    /// The pattern: which threads wait and which work.
     pub pattern: Pattern,
     /// How they wait.
     pub mechanism: Mechanism,
     /// How many wait and work.
     pub threads: usize,
-    /// What a request takes, by busy waiting.
+    /// Time that a request takes, by busy waiting.
     pub work: Duration,
     /// The cores of all its threads; any if empty.
     pub cores: Vec<usize>,

@@ -1,11 +1,12 @@
-//! What a server tells of itself at a moment. The figures of a run are differences of two.
+//! The counts that a server reports of itself at a moment. The figures of a run are differences of
+//! two.
 
 use hearth_net::{Counters, Operation, Server, Service};
 use hearth_sys::clock::Stamps;
 use hearth_sys::{Linux, System};
 use serde::{Deserialize, Serialize};
 
-/// What its threads' names begin with.
+/// Beginning of the names of its threads.
 pub const THREADS_NAME: &str = "serve";
 
 /// A server at a moment.
@@ -35,7 +36,7 @@ pub struct Snapshot {
     pub threads: Vec<Used>,
 }
 
-/// What a thread has used.
+/// A thread's usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
     /// Time on a core.
@@ -83,7 +84,7 @@ impl Snapshot {
     }
 }
 
-/// What the process's serving threads have used; nothing where the system does not say.
+/// Returns the usage of the process's serving threads; empty where the system does not report it.
 fn used(system: &dyn System) -> Vec<Used> {
     let mut all = Vec::new();
     for id in system.list("/proc/self/task").unwrap_or_default() {

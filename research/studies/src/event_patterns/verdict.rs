@@ -18,19 +18,19 @@ const CALL_NS_MIN: f64 = 50.0;
 /// Events that the source's select told of in one call, at most.
 const EVENTS_A_CALL: f64 = 8.0;
 
-/// What the source claims, and what we add.
+/// The source's claims, and those that we add.
 pub static CLAIMS: Claims = Claims {
     table: include_str!("../../published/event-patterns/claims.md"),
     size: Size::Factor,
 };
 
-/// What the source published.
+/// The published evidence.
 #[must_use]
 pub fn as_published() -> Evidence {
     Evidence::new(&CLAIMS, published::CORES).with(published::findings())
 }
 
-/// What was measured, where server and clients have cores of their own.
+/// The measured evidence, where server and clients have cores of their own.
 #[must_use]
 pub fn measured(results: &Results) -> Evidence {
     let mut evidence = Evidence::new(&CLAIMS, results.cores_of_server(APART));
@@ -88,7 +88,7 @@ fn peaks(evidence: &mut Evidence, results: &Results) {
     }
 }
 
-/// What calls cost and tell.
+/// Adds the cost of calls and the number of events that they report.
 fn calls(evidence: &mut Evidence, results: &Results) {
     let line =
         |pattern, mechanism| results.line(Experiment::Threads, [pattern, mechanism, APART], 0);
@@ -118,7 +118,7 @@ fn calls(evidence: &mut Evidence, results: &Results) {
     }
 }
 
-/// What more threads do.
+/// Adds the effect of more threads.
 fn threads(evidence: &mut Evidence, results: &Results) {
     let edge = |pattern| results.line(Experiment::Threads, [pattern, "edge", APART], 0);
     let (half, leader) = (edge("half-async"), edge("leader"));

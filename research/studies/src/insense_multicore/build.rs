@@ -15,7 +15,7 @@ use crate::{StudyError, kept};
 /// Which shared text C programs need.
 const COMMON: &str = include_str!("c/common.h");
 
-/// Where programs are built and kept, each once.
+/// A folder where programs are built and kept, each once.
 #[derive(Debug)]
 pub struct Workshop {
     folder: PathBuf,
@@ -50,7 +50,7 @@ impl Workshop {
         &self.hearth
     }
 
-    /// Where everything is.
+    /// The folder that holds everything.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -101,7 +101,7 @@ impl Workshop {
         Ok(program)
     }
 
-    /// What is preloaded.
+    /// Builds a library to preload.
     ///
     /// # Errors
     /// As for [`Workshop::c`].

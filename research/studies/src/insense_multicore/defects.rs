@@ -5,9 +5,9 @@
 pub struct Defect {
     /// `D1` to `D13`.
     pub id: &'static str,
-    /// What is wrong.
+    /// The defect.
     pub what: &'static str,
-    /// What is so here.
+    /// The way it is avoided here.
     pub here: &'static str,
 }
 

@@ -50,7 +50,7 @@ fn ratio(
     Figure::of_runs(real(of)?, real(to)?)
 }
 
-/// What each way takes beside private heaps, what the list adds, and how it looks in C.
+/// Time that each way takes beside private heaps, the list's addition, and the same in C.
 fn of_heaps(results: &Results, load: &str, placement: &str) -> Vec<String> {
     let list = Experiment::List;
     let private = [load, "threads", "private", placement];

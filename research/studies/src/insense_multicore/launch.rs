@@ -15,20 +15,20 @@ use crate::StudyError;
 use crate::nmart::monitor::{self, Status};
 use crate::study;
 
-/// What is run.
+/// A program to be run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The executable.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What is added to its environment, from which everything of Hearth's is taken away first.
+    /// Variables added to its environment, from which everything of Hearth's is taken away first.
     pub environment: Vec<(&'static str, OsString)>,
-    /// What it must print.
+    /// The output that it must print.
     pub prints: String,
 }
 
-/// What came of a run, in seconds.
+/// Times of a run, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ran {
     /// From start to end, the program's loading included.

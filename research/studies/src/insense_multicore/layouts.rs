@@ -1,4 +1,4 @@
-//! Where the source put threads by hand, pattern by pattern.
+//! The source's placement of threads by hand, pattern by pattern.
 //!
 //! Its machine had four cores. With fewer, what it has single cores for shares what there is, and
 //! the last core stays what its fourth was.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// The source's first and last level: i5-3470S, 32 KB of eight ways, 6 MB of twelve.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=6291456,12,64"];
 
-/// What Cachegrind counts, and what it is called here.
+/// Cachegrind's counts, each with its name here.
 const COUNTS: [(&str, &str); 9] = [
     ("Ir", "instructions"),
     ("I1mr", "i1_misses"),

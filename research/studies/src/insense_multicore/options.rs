@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, runs, sizes.
+//! Options of the study: experiments, runs, sizes.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl Experiment {
     }
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Small loads and few runs: a look, not a result.
@@ -36,7 +36,7 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// Which experiments; empty for all.
     pub experiments: Vec<Experiment>,
-    /// What random placements begin with.
+    /// Seed of random placements.
     pub seed: u64,
 }
 

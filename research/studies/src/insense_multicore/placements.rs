@@ -1,4 +1,4 @@
-//! Who runs where: all placements that are compared. Another one is another line.
+//! All placements that are compared. Another one is another line.
 
 use super::layouts::Hand;
 use super::workloads::Workload;
@@ -17,9 +17,9 @@ pub enum How {
 /// A placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub id: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub title: &'static str,
     /// How it comes about.
     pub how: How,

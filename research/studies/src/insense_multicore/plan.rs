@@ -1,4 +1,4 @@
-//! What is run: every case of an experiment.
+//! The plan of runs: every case of an experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::ways::{HEAPS, WAYS};
 use super::workloads::{Load, Workload};
 use crate::study::{self, Round};
 
-/// What carries components, by the command's names; or plain C.
+/// Carriers of components, by the command's names; the alternative is plain C.
 pub const CARRIERS: [&str; 2] = ["threads", "workers"];
 /// The carrier of C programs: the kernel's threads, without Insense.
 pub const C: &str = "c";
@@ -16,7 +16,7 @@ pub const C: &str = "c";
 /// One way of running a load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Case {
-    /// Of which experiment.
+    /// The experiment that it belongs to.
     pub experiment: Experiment,
     /// The load's name.
     pub load: String,

@@ -1,4 +1,4 @@
-//! What the source found. The files are in `research/studies/published/insense-multicore`; they are
+//! The source's findings. The files are in `research/studies/published/insense-multicore`; they are
 //! facts of this repository, so that a row that cannot be understood is left out and found by a
 //! test.
 

@@ -11,19 +11,19 @@ use super::results::Results;
 use crate::claims::{Claims, Evidence, Size};
 use crate::judging::Figure;
 
-/// What the source claims.
+/// The source's claims.
 pub static CLAIMS: Claims = Claims {
     table: include_str!("../../published/insense-multicore/claims.md"),
     size: Size::Factor,
 };
 
-/// What the source published.
+/// The published evidence.
 #[must_use]
 pub fn as_published() -> Evidence {
     published::evidence(&CLAIMS)
 }
 
-/// What was measured.
+/// The measured evidence.
 #[must_use]
 pub fn measured(results: &Results) -> Evidence {
     let mut evidence = Evidence::new(&CLAIMS, results.site.cores.len());

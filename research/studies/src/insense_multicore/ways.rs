@@ -1,19 +1,19 @@
-//! Where the data of components lies, and under what guard: Hearth's heaps, and the source's
-//! rebuilt.
+//! Ways to keep the data of components: where it lies, and under what guard. Hearth's heaps, and
+//! the source's rebuilt.
 //!
 //! The source's are preloaded in place of the C library's allocator, so that the same executable
 //! runs with each of them.
 
-/// Who keeps the data.
+/// A way to keep the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub id: &'static str,
-    /// What it is.
+    /// Its description.
     pub title: &'static str,
     /// `HEARTH_HEAPS`.
     pub heaps: &'static str,
-    /// What is preloaded: the text's name and the flags that it is built with.
+    /// The preloaded library: the text's name and the flags that it is built with.
     pub preload: Option<(&'static str, &'static [&'static str])>,
     /// `GLIBC_TUNABLES`.
     pub tunables: Option<&'static str>,

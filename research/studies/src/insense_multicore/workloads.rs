@@ -34,7 +34,7 @@ impl Workload {
         Workload::NoCommunication,
     ];
 
-    /// What it is called on the command line and in file names.
+    /// Its name on the command line and in file names.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Workload {
     }
 }
 
-/// What a component does, as far as it matters for where it runs.
+/// A component's role, as far as it matters for where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Computes by itself.
@@ -96,7 +96,7 @@ pub enum Role {
 /// A component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Its group, from 0.
     pub group: u32,
@@ -123,7 +123,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// What it is called in tables and file names: such as `alloc-4x1000`.
+    /// Its name in tables and file names, such as `alloc-4x1000`.
     #[must_use]
     pub fn id(&self) -> String {
         match self.workload {
@@ -273,7 +273,7 @@ impl Load {
         text
     }
 
-    /// What it prints, in Insense and in C.
+    /// The output that it prints, in Insense and in C.
     #[must_use]
     pub fn prints(&self) -> String {
         let name = self.workload.id();

@@ -1,4 +1,4 @@
-//! What was measured of the causes, in sentences for each claim.
+//! Measured causes, in sentences for each claim.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ impl Of<'_> {
         lines
     }
 
-    /// What could be gained: the section's share of all that the server does.
+    /// The possible gain: the section's share of all that the server does.
     fn section_share(&self) -> Vec<String> {
         let experiment = Experiment::Threads;
         let Some(most) = self.measured.most(experiment) else {

@@ -1,13 +1,13 @@
-//! What the source leaves open or does not show, and what is done about it.
+//! The gaps of the source, things left open or not shown, and what is done about each.
 
 /// Something that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Its number.
     pub id: &'static str,
-    /// What.
+    /// The gap.
     pub what: &'static str,
-    /// What is done here.
+    /// The way it is handled here.
     pub here: &'static str,
 }
 

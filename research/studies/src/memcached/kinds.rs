@@ -18,7 +18,7 @@ pub const PLAIN: &str = "plain";
 pub struct Optimisation {
     /// Its name in figures.
     pub id: &'static str,
-    /// What it is.
+    /// Its description.
     pub title: &'static str,
     /// The option with it and without.
     options: [[&'static str; 2]; 2],
@@ -51,7 +51,7 @@ pub const OPTIMISATIONS: [Optimisation; 3] = [
 pub struct Kind {
     /// Its name.
     pub id: &'static str,
-    /// What it is.
+    /// Its description.
     pub title: &'static str,
     how: How,
 }

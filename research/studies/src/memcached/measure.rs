@@ -53,7 +53,7 @@ pub struct Bench {
 /// Figures by name.
 pub type Figures = Vec<(&'static str, f64)>;
 
-/// What a server counts, at some time.
+/// A server's counts, at some time.
 struct Counts {
     requests: f64,
     core_ns: f64,
@@ -61,20 +61,20 @@ struct Counts {
     section: BTreeMap<String, String>,
 }
 
-/// What a bench is set up with.
+/// Settings of a bench.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// The file of cachet.
     pub cachet: &'a Path,
     /// The cores that there are; the section's own thread stays on the last one.
     pub cores: &'a [usize],
-    /// What values may need, in MiB.
+    /// Memory that values may need, in MiB.
     pub memory_mib: usize,
     /// Keys.
     pub keys: u64,
     /// How long a run counts.
     pub run: Duration,
-    /// What a tick takes.
+    /// Length of a tick, ns.
     pub ns_per_tick: f64,
 }
 

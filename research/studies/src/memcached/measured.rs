@@ -60,7 +60,7 @@ impl Measured<'_> {
             .max()
     }
 
-    /// Where a server has its best rate, of counts that `is_allowed`.
+    /// The thread count with a server's best rate, among those that `is_allowed`.
     pub(super) fn peak(
         &self,
         reads: u32,
@@ -106,7 +106,8 @@ impl Measured<'_> {
         evidence.put("gain 70/80", of_ratios(sides));
     }
 
-    /// Where `auto` is the farthest below the better of the two ways, of all mixes and counts.
+    /// The case where `auto` is the farthest below the better of the two ways, of all mixes and
+    /// counts.
     fn choice(&self, evidence: &mut Evidence) {
         let experiment = Experiment::Threads;
         let mut worst: Option<Figure> = None;

@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, runs, thread counts, where cachet is.
+//! Options of the study: experiments, runs, thread counts, cachet's path.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ define_experiments! {
     Threads = "threads": "throughput by threads and mix, two generators",
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Short runs, few of them, one mix: a look, not a result.
@@ -25,7 +25,7 @@ pub struct Options {
     pub experiments: Vec<Experiment>,
     /// Server threads; empty for what the machine carries.
     pub threads: Vec<u32>,
-    /// Where cachet is; beside the command or among programs if not given.
+    /// Path of cachet; searched beside the command and among programs if not given.
     pub cachet: Option<PathBuf>,
 }
 

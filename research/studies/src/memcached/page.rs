@@ -145,8 +145,8 @@ fn by_threads(results: &Results, reads: u32, load: &str, drawn: &Drawn) -> Pictu
     .draw()
 }
 
-/// Where the version by message would be if it gained over ours under a lock what the source's
-/// gained over its own.
+/// Predicts the version by message as if its gain over ours under a lock were the source's gain
+/// over its own.
 fn as_published(series: &[Series], reads: u32) -> Option<Series> {
     let gain = published::gain(reads)?;
     let lock = series.iter().find(|series| series.name == LOCK)?;

@@ -1,4 +1,4 @@
-//! What is run: every server under every load.
+//! The plan of runs: every server under every load.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub const MEMCASLAP: &str = "memcaslap";
 /// One server under one load.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Case {
-    /// Of which experiment.
+    /// The experiment that it belongs to.
     pub experiment: Experiment,
     /// Reads in a hundred requests.
     pub reads: u32,
@@ -66,7 +66,7 @@ const ROOMY_MIB: usize = 1024;
 /// So much for ten times as much data; with short runs.
 const TIGHT_MIB: (usize, usize) = (64, 16);
 
-/// What values may need in MiB, and how many keys there are.
+/// Memory that values may need in MiB, and the number of keys.
 #[must_use]
 pub const fn data(experiment: Experiment, options: &Options) -> (usize, u64) {
     let tight = if options.quick {

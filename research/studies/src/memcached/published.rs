@@ -1,6 +1,6 @@
-//! What the source says of memcached. The files are in `research/studies/published/memcached`; they
-//! are facts of this repository, so that a row that cannot be understood is left out and found by a
-//! test.
+//! The source's statements on memcached. The files are in `research/studies/published/memcached`;
+//! they are facts of this repository, so that a row that cannot be understood is left out and found
+//! by a test.
 
 use super::ratio::between;
 use crate::claims::{self, Finding};

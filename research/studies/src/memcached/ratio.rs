@@ -24,7 +24,7 @@ pub fn between(value: f64, low: f64, high: f64) -> Figure {
     }
 }
 
-/// Of the medians of runs, with the bootstrap interval of their ratio.
+/// Compares the medians of runs, with the bootstrap interval of their ratio.
 #[must_use]
 pub fn of_runs(of: &[f64], to: &[f64]) -> Option<Figure> {
     let (value, low, high) = Figure::of_runs(of, to)?.ratio?;

@@ -14,14 +14,14 @@ pub type Cell = results::Cell<Case>;
 /// All that the study found.
 pub type Results = study::Results<Memcached>;
 
-/// Where, and with what.
+/// The machine, its cores and the versions of programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     /// The cores that may be used, by the system's numbers.
     pub cores: Vec<usize>,
-    /// What a tick of the time stamp counter takes.
+    /// Length of a tick of the time stamp counter, ns.
     pub ns_per_tick: f64,
-    /// What servers and generators say of themselves, by name.
+    /// Versions that servers and generators report of themselves, by name.
     pub versions: BTreeMap<String, String>,
 }
 

@@ -72,7 +72,7 @@ impl There {
     }
 }
 
-/// Where Cargo and packages put it.
+/// The path at which Cargo and packages install it.
 fn beside() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let found = this.parent()?.join(CACHET);

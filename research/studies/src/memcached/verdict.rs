@@ -1,7 +1,7 @@
 //! The figures from which the claims are judged.
 //!
-//! What the source saw on 64 cores and few do not show is no refutation: it *cannot be shown here*,
-//! and the figures are told with what was measured of the cause.
+//! An effect that the source saw on 64 cores and that few cores do not show is not refuted: it
+//! *cannot be shown here*, and the figures are given with the measurements of the cause.
 
 use super::explain::explained;
 use super::measured::Measured;
@@ -11,19 +11,19 @@ use crate::claims::{Claims, Evidence, Size};
 
 /// The claim that is our own.
 pub const AUTO: &str = "auto";
-/// What the source claims, and what we add.
+/// The source's claims, and those that we add.
 pub static CLAIMS: Claims = Claims {
     table: include_str!("../../published/memcached/claims.md"),
     size: Size::Difference(0.1),
 };
 
-/// What the source published.
+/// The published evidence.
 #[must_use]
 pub fn as_published() -> Evidence {
     Evidence::new(&CLAIMS, published::CORES).with(published::findings())
 }
 
-/// What was measured.
+/// The measured evidence.
 #[must_use]
 pub fn measured(results: &Results) -> Evidence {
     let mut evidence = Evidence::new(&CLAIMS, results.site.cores.len());

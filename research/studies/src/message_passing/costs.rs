@@ -1,4 +1,4 @@
-//! What is known of the machine's caches, and what follows for the microbenchmark.
+//! Known costs of the machine's caches, and the prediction that follows for the microbenchmark.
 //!
 //! The walks are dependent loads in random order, which is what the profile's latency curve was
 //! measured with. A loop goes over its own data and then, under the lock, over the section's: every
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Config;
 use super::engine::config::LINE_BYTES;
 
-/// What a profile says, as far as the study needs it.
+/// A profile's costs, as far as the study needs them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Capacities of the data caches, nearest first, bytes: measured, or claimed where they are
@@ -38,7 +38,7 @@ pub struct Costs {
     pub hand_over_ns: f64,
 }
 
-/// What is expected of a configuration.
+/// Predicted performance of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Iterations of all loops per second.
@@ -52,8 +52,8 @@ pub struct Expected {
 }
 
 impl Costs {
-    /// Of a profile; none if it has no latency curve or no transfers between cores, as one that was
-    /// not measured.
+    /// Reads the costs of a profile; `None` if it has no latency curve or no transfers between
+    /// cores, like one that was not measured.
     #[must_use]
     pub fn of(profile: &Profile) -> Option<Costs> {
         let points = profile
@@ -119,7 +119,7 @@ impl Costs {
         before.1 + share * (after.1 - before.1)
     }
 
-    /// What is expected if each thread has a core of its own.
+    /// Predicts a configuration's performance if each thread has a core of its own.
     #[must_use]
     pub fn expect(&self, config: &Config) -> Expected {
         let loops = config.loops() as f64;

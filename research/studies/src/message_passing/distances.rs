@@ -16,7 +16,7 @@ use crate::StudyError;
 /// Passes of each loop: the first touches all lines first, and all others are alike.
 const PASSES: u32 = 6;
 
-/// What a trace shows.
+/// Results of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// `displacement` or `invalidation`.
@@ -27,12 +27,12 @@ pub struct Traced {
     pub threads: usize,
     /// Lines of the section.
     pub section_lines: usize,
-    /// Of those modified.
+    /// The number of them that are modified.
     pub modified_lines: usize,
     /// For each level its lines, the share of all references that miss it, and the share of the
     /// section's.
     pub misses: Vec<(u64, f64, f64)>,
-    /// What detectors say.
+    /// The detectors' findings on displacement.
     pub displacement: Vec<String>,
     /// The same.
     pub invalidation: Vec<String>,

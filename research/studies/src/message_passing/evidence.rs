@@ -15,19 +15,19 @@ use super::results::{BUSY, CYCLES, Cell, RATE, Results};
 use crate::claims::{Claims, Evidence, Size};
 use crate::judging::Figure;
 
-/// What the source claims.
+/// The source's claims.
 pub static CLAIMS: Claims = Claims {
     table: include_str!("../../published/message-passing/claims.md"),
     size: Size::Factor,
 };
 
-/// What the source published.
+/// The published evidence.
 #[must_use]
 pub fn as_published() -> Evidence {
     Evidence::new(&CLAIMS, published::CORES).with(published::findings())
 }
 
-/// What was measured.
+/// The measured evidence.
 #[must_use]
 pub fn measured(results: &Results) -> Evidence {
     let mut evidence = Evidence::new(&CLAIMS, results.site.cores.len());
@@ -111,8 +111,8 @@ fn displacement(results: &Results, evidence: &mut Evidence) {
     lines(results, fit, threads, evidence);
 }
 
-/// What a further line of the section costs, ns: by message within the first cache and beyond it;
-/// under the lock with as many loops.
+/// Adds the cost of a further line of the section, ns: by message within the first cache and beyond
+/// it; under the lock with as many loops.
 fn lines(results: &Results, fit: Fit, threads: usize, evidence: &mut Evidence) {
     let slopes = Slopes::of(results, fit, threads);
     if let Some((message, lock)) = slopes.message.zip(slopes.lock) {
@@ -127,7 +127,7 @@ fn lines(results: &Results, fit: Fit, threads: usize, evidence: &mut Evidence) {
     }
 }
 
-/// What a further line of the section adds to an iteration of one loop, ns.
+/// Time that a further line of the section adds to an iteration of one loop, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slopes {
     /// By message, while the section fits the first cache.
@@ -139,7 +139,7 @@ pub struct Slopes {
 }
 
 impl Slopes {
-    /// Of what was measured with so many threads.
+    /// Computes the slopes of the results with `threads` threads.
     #[must_use]
     pub fn of(results: &Results, fit: Fit, threads: usize) -> Slopes {
         let experiment = Experiment::Displacement;

@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, runs, threads, the listing's defects.
+//! Options of the study: experiments, runs, threads, the listing's defects.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ define_experiments! {
     Auto = "auto": "the mode found by measuring, beside each mode in every cell",
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Few cells and short runs: a look, not a result.
@@ -31,7 +31,7 @@ pub struct Options {
     pub threads: Vec<usize>,
     /// Defects of the source's listing, in all runs.
     pub defects: Defects,
-    /// What shuffles begin with.
+    /// Seed of the shuffles.
     pub seed: u64,
 }
 

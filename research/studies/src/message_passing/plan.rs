@@ -1,4 +1,4 @@
-//! What is run: every cell of an experiment.
+//! The plan of runs: every cell of an experiment.
 
 use hearth_sync::{Mode, Queue};
 use serde::{Deserialize, Serialize};
@@ -48,11 +48,11 @@ impl Fit {
 /// One configuration and where its figures belong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// Of which experiment.
+    /// The experiment that it belongs to.
     pub experiment: Experiment,
     /// With which sizes.
     pub fit: Fit,
-    /// What is on the horizontal axis: lines of the section, lines modified, bytes of a message.
+    /// The value on the horizontal axis: lines of the section, lines modified, bytes of a message.
     pub x: usize,
     /// All of it.
     pub config: Config,

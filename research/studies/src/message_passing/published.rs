@@ -1,4 +1,4 @@
-//! What the source found. The file is `research/studies/published/message-passing/findings.csv`;
+//! The source's findings. The file is `research/studies/published/message-passing/findings.csv`;
 //! its rows are facts of this repository, so that a row that cannot be understood is left out and
 //! found by a test.
 //!

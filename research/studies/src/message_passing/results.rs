@@ -31,7 +31,7 @@ pub type Cell = results::Cell<Case>;
 /// All that the study found.
 pub type Results = study::Results<MessagePassing>;
 
-/// Where, with which caches, and what was computed rather than run.
+/// The machine with its caches, and what was computed rather than run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     /// The cores that are used, by the system's numbers.
@@ -40,11 +40,11 @@ pub struct Site {
     pub cache_lines: usize,
     /// Lines of the second, if it is known.
     pub second_cache_lines: Option<usize>,
-    /// What caches and transfers cost, if the machine was measured.
+    /// Costs of caches and transfers, if the machine was measured.
     pub costs: Option<Costs>,
     /// Reuse distances.
     pub traced: Vec<Traced>,
-    /// What the section of an `auto` case said of itself in its last run, by the case in words.
+    /// The section's report on itself in the last run of each `auto` case, by the case in words.
     #[serde(default)]
     pub explained: BTreeMap<String, String>,
 }

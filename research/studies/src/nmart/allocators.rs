@@ -10,7 +10,7 @@ use crate::StudyError;
 /// The variable that names the folder of the objects of `hearth-allocators`.
 pub const VARIABLE: &str = "HEARTH_ALLOCATORS";
 
-/// Whose an allocator is.
+/// Origin of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -27,15 +27,15 @@ pub enum Kind {
 /// An allocator that a program can be run with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocator {
-    /// What the study calls it.
+    /// Its name in the study.
     pub id: String,
-    /// Whose it is.
+    /// Its origin.
     pub kind: Kind,
-    /// What is preloaded; nothing for the C library's own.
+    /// The preloaded object; `None` for the C library's own.
     pub object: Option<PathBuf>,
 }
 
-/// What a study runs with.
+/// Allocators that a study runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The allocators, in the order of [`Kind`].
@@ -44,7 +44,7 @@ pub struct Found {
     pub meter: Option<PathBuf>,
     /// The program of loads.
     pub workload: Option<PathBuf>,
-    /// What is missing, in sentences without a full stop.
+    /// Notes on what is missing, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ const PUBLISHED: [(&str, &str); 5] = [
     ("nmart", "libnmart.so"),
 ];
 
-/// What Debian's packages install: their ids, the objects' names, the packages.
+/// Allocators in Debian's packages: their ids, the objects' names, the packages.
 const PACKAGED: [(&str, &str, &str); 3] = [
     ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
     (
@@ -68,7 +68,7 @@ const PACKAGED: [(&str, &str, &str); 3] = [
     ("mimalloc", "libmimalloc.so.2.0", "libmimalloc2.0"),
 ];
 
-/// Where Debian puts libraries, on the machines that Hearth runs on.
+/// Debian's folders of libraries, on the machines that Hearth runs on.
 const LIBRARIES: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",

@@ -1,5 +1,5 @@
-//! What a program's requests are like: sizes, times between requests, holding times, by mean and
-//! standard deviation and as histograms, as in the source's appendix C.
+//! Characteristics of a program's requests: sizes, times between requests, holding times, by mean
+//! and standard deviation and as histograms, as in the source's appendix C.
 //!
 //! Sizes and holding times have a sample each request; times between requests one less. A block
 //! that is never released is held until the program's end. A sample belongs to the first bin whose
@@ -44,7 +44,7 @@ pub fn edge_of(sample: f64) -> u64 {
 }
 
 impl Distribution {
-    /// Of samples.
+    /// Computes the distribution of `samples`.
     #[must_use]
     pub fn of(samples: &[f64]) -> Distribution {
         let count = samples.len() as f64;
@@ -89,18 +89,18 @@ pub fn cumulative(bins: &[(u64, u64)]) -> Vec<(u64, f64)> {
         .collect()
 }
 
-/// What a program's requests are like.
+/// Characteristics of a program's requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Character {
-    /// Of [`QUANTITIES`].
+    /// The distributions of [`QUANTITIES`].
     pub quantities: [Distribution; 3],
     /// The most blocks at a time.
     pub blocks_max: u64,
-    /// What of nMART's own classes, 4 bytes apart and 64 a row, is wasted: `(h − a) / h`, percent.
+    /// Waste of nMART's own classes, 4 bytes apart and 64 a row: `(h − a) / h`, percent.
     pub class_waste_percent: f64,
 }
 
-/// What the smallest class of the source's that holds `bytes` has.
+/// Size of the smallest class of the source's that holds `bytes`.
 #[must_use]
 pub fn class_bytes(bytes: u64) -> u64 {
     let bytes = bytes.max(1) as usize;

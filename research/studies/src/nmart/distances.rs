@@ -138,7 +138,7 @@ pub fn orders(means: &[Vec<f64>]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// What the measuring tool does.
+/// Behaviour of the measuring tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// As its text says: memory is bound to a node, and every processor copies there.

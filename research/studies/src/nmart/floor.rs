@@ -15,7 +15,7 @@ pub struct Floor {
     differs: bool,
 }
 
-/// What is left of all runs.
+/// Longest of the floors, over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Least {
     /// Runs that went in.

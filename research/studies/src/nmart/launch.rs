@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use hearth_allocators::meter::format::{self, HEAD_BYTES, Mode, Readings, Slot};
 
-/// What is metered.
+/// The quantity that is metered.
 pub use hearth_allocators::meter::format::Mode as Metered;
 
 use super::allocators::Allocator;
 use super::monitor::{self, Status};
 use crate::StudyError;
 
-/// Where a run works.
+/// Working place of runs.
 #[derive(Clone, Debug)]
 pub struct Bench<'a> {
     /// The program's folder, with its inputs.
@@ -29,16 +29,16 @@ pub struct Bench<'a> {
     pub cancel: &'a AtomicBool,
 }
 
-/// What is run.
+/// A program to be run.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
     /// The executable.
     pub command: &'a Path,
     /// Its arguments.
     pub arguments: &'a [String],
-    /// What it allocates with.
+    /// Its allocator.
     pub allocator: &'a Allocator,
-    /// What is measured, if anything is.
+    /// The quantity that is measured, if any.
     pub mode: Option<Mode>,
     /// It has our input and output, instead of none and of being kept.
     pub is_shown: bool,
@@ -52,12 +52,12 @@ const EVENTS: usize = 6 << 20;
 /// How often it is looked whether a program has ended, if nothing else is.
 const BEAT: Duration = Duration::from_micros(500);
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// What the meter has.
+    /// The meter's readings.
     pub readings: Option<Readings>,
-    /// What the program said.
+    /// The program's output.
     pub said: String,
     /// The peaks of its memory: as looked at, and as it was at its end.
     pub peaks: Option<Status>,
@@ -66,7 +66,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What the program asked for, by name.
+    /// Returns the counts of the program's requests, by name.
     #[must_use]
     pub fn counts(&self) -> Option<Vec<(&'static str, u64)>> {
         let readings = self.readings.as_ref()?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The source's interval, by its text.
 pub const INTERVAL: Duration = Duration::from_micros(100);
 
-/// What a status file says. Sizes in kB, as there.
+/// Contents of a status file. Sizes in kB, as there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// `VmSize`.

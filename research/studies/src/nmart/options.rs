@@ -1,4 +1,4 @@
-//! What can be chosen: experiments, runs, sizes, allocators.
+//! Options of the study: experiments, runs, sizes, allocators.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::StudyError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Experiment {
-    /// What the programs ask for.
+    /// Characteristics of the programs' requests.
     Workloads,
     /// Longest and total times of `malloc` and `free`.
     Times,
@@ -50,7 +50,7 @@ impl Experiment {
         Experiment::Cdf,
     ];
 
-    /// What it is called on the command line and in file names.
+    /// Its name on the command line and in file names.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Experiment {
         }
     }
 
-    /// What it measures, in one line.
+    /// Its purpose, in one line.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ impl Experiment {
     }
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Small loads and few runs: a look, not a result.
@@ -112,7 +112,7 @@ pub struct Options {
     pub allocators: Vec<String>,
     /// Which workloads, by name; empty for all.
     pub workloads: Vec<String>,
-    /// Where the allocators as published, their meter and their load are; beside the command if not
+    /// Folder of the allocators as published, their meter and their load; beside the command if not
     /// given.
     pub objects: Option<PathBuf>,
 }
@@ -218,8 +218,8 @@ impl Options {
         }
     }
 
-    /// What keeps results made with these options from being joined by results made with others.
-    /// More experiments and allocators may be asked for later.
+    /// Names the difference that keeps results made with these options from being joined with
+    /// results made with others. More experiments and allocators may be asked for later.
     #[must_use]
     pub fn differs(&self, other: &Options) -> Option<&'static str> {
         if self.quick != other.quick {

@@ -1,6 +1,6 @@
 //! Real programs of one thread, light to heavy, with what they read.
 //!
-//! Of the source's four only gawk is packaged. In the place of each other stands a program of
+//! Only gawk of the source's four is packaged. In the place of each other stands a program of
 //! Debian's that does the same kind of work with the same kind of blocks:
 //!
 //! | source | here | why |
@@ -80,7 +80,7 @@ pub fn programs(folder: &Path) -> Result<(Vec<Program>, Vec<String>), StudyError
     Ok((programs, notes))
 }
 
-/// Where a command is.
+/// Finds a command.
 #[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -44,7 +44,7 @@ fn allocator(printed: &str) -> Option<&'static str> {
 /// Statistics over the source's thousand runs, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// Of each run's longest call; otherwise of the sum of all.
+    /// True for each run's longest call, false for the sum of all.
     pub is_longest: bool,
     /// `cfrac`, `espresso`, `gawk` or `p2c`.
     pub program: &'static str,
@@ -52,7 +52,7 @@ pub struct Times {
     pub set: u8,
     /// As this study calls it.
     pub allocator: &'static str,
-    /// Of `free`; otherwise of `malloc`.
+    /// True for `free`, false for `malloc`.
     pub is_free: bool,
     /// The mean.
     pub mean: f64,
@@ -208,7 +208,7 @@ pub fn means() -> impl Iterator<Item = (&'static str, [(f64, f64); 3])> {
     })
 }
 
-/// What a workload asks for, with the C library's allocator.
+/// Requests of a workload with the C library's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// `cfrac1` to `p2c3`, or one of those with threads.

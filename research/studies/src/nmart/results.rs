@@ -23,7 +23,7 @@ pub type Folder = results::Folder<Results>;
 /// A program's runs with an allocator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Of which experiment.
+    /// The experiment that it belongs to.
     pub experiment: Experiment,
     /// Such as `gawk2`, `larson`, `mean/8/local`.
     pub workload: String,
@@ -31,7 +31,7 @@ pub struct Cell {
     pub stands_for: Option<String>,
     /// Its id.
     pub allocator: String,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Figures,
     /// Why it could not be run, if so.
     pub failed: Option<String>,
@@ -66,7 +66,7 @@ impl Cell {
 /// All that the study found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Of which run.
+    /// The run that they belong to.
     #[serde(flatten)]
     pub about: About,
     /// How.
@@ -77,7 +77,7 @@ pub struct Results {
     pub ns_per_unit: f64,
     /// Runs.
     pub cells: Vec<Cell>,
-    /// What programs ask for, by workload.
+    /// Characteristics of the programs' requests, by workload.
     pub characters: BTreeMap<String, Character>,
     /// Mean seconds by memory node and processors' node.
     pub distances: Option<Vec<Vec<f64>>>,

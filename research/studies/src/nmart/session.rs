@@ -132,7 +132,7 @@ struct Session<'a> {
     programs: &'a [Program],
     /// All programs that are there, wanted or not.
     known: Vec<String>,
-    /// Where runs work; nothing without a meter.
+    /// The bench of the runs; `None` without a meter.
     bench: Option<Bench<'a>>,
     watched: Watched<'a>,
 }
@@ -145,12 +145,12 @@ struct Plan<'a> {
     stands_for: Option<String>,
     command: &'a Path,
     arguments: Vec<String>,
-    /// Where it runs and takes memory from.
+    /// The node that it runs on and those that it takes memory from.
     placed: Option<(usize, Vec<usize>)>,
 }
 
 impl Plan<'_> {
-    /// Of threads, whose calls come in another order each time.
+    /// True if it has threads, whose calls come in another order each time.
     fn has_threads(&self) -> bool {
         self.stands_for
             .as_deref()
@@ -435,7 +435,7 @@ impl<'a> Session<'a> {
         self.system.allowed().ok()?.last().copied()
     }
 
-    /// What each program asks for, with First-fit, as in the source.
+    /// Measures each program's requests with First-fit, as in the source.
     fn workloads(&mut self, results: &mut Results) -> Result<(), End> {
         let first_fit = self
             .found
@@ -549,7 +549,7 @@ fn owners(system: &dyn System, nodes: &[usize]) -> Vec<Vec<usize>> {
     nodes.iter().map(of).collect()
 }
 
-/// What a program asks for.
+/// Records a program's requests.
 fn asked(cell: &mut Cell, readings: &Readings) {
     let figures = [
         ("mallocs", readings.allocations()),
@@ -663,7 +663,7 @@ impl Drop for Placed {
     }
 }
 
-/// What is being measured, in words.
+/// Names the step that is being measured, in words.
 fn words(experiment: Experiment, workload: &str, allocator: &str) -> String {
     format!("{} {workload} {allocator}", experiment.id())
 }

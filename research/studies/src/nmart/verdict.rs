@@ -1,4 +1,4 @@
-//! What the source claims, judged by rules.
+//! The source's claims, judged by rules.
 //!
 //! The same rules judge what is measured here and what the source published, so that an answer
 //! differs because machines and programs differ and for no other reason. They compare the source's
@@ -14,7 +14,7 @@ use crate::judging::{Answer, Verdict};
 /// One figure of one workload with one allocator: mean and most over the runs.
 type Figures = BTreeMap<(Experiment, String, &'static str), BTreeMap<&'static str, (f64, f64)>>;
 
-/// What claims are judged from.
+/// Evidence that claims are judged from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// By experiment, workload and figure; then by allocator.
@@ -36,7 +36,7 @@ const FIGURES: [&str; 10] = [
 ];
 
 impl Evidence {
-    /// What the source published.
+    /// The published evidence.
     #[must_use]
     pub fn published() -> Evidence {
         let mut evidence = Evidence::default();
@@ -80,7 +80,7 @@ impl Evidence {
         evidence
     }
 
-    /// What was measured.
+    /// The measured evidence.
     #[must_use]
     pub fn measured(results: &Results) -> Evidence {
         let mut evidence = Evidence::default();

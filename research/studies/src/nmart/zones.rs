@@ -67,7 +67,7 @@ pub fn hops(nodes: usize, links: &[(usize, usize)]) -> Vec<Vec<u32>> {
 /// The links of the source's four-node machine: a square.
 pub const SQUARE: [(usize, usize); 4] = [(0, 1), (0, 2), (1, 3), (2, 3)];
 
-/// What each node has left, in pages, and in which order it is given out.
+/// Pages that each node has left, and the order in which they are given out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zones {
     orders: Vec<Vec<usize>>,

@@ -196,7 +196,7 @@ pub(super) fn triples(
     .draw()
 }
 
-/// What types 2 and 3 add to type 1, in microseconds, with the moving average.
+/// Time that types 2 and 3 add to type 1, in microseconds, with the moving average.
 pub(super) fn difference(title: &str, evidence: &Evidence) -> Picture {
     let mut series = Vec::new();
     for kind in [Type::Two, Type::Three] {

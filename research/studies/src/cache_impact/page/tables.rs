@@ -36,7 +36,7 @@ pub(crate) fn sentence(text: &str) -> String {
     format!("{}{}{end}", first.unwrap_or_default(), letters.as_str())
 }
 
-/// What is to be known before anything else.
+/// Notes that a reader needs before anything else.
 pub(super) fn notes(results: &Results) -> Vec<String> {
     let mut notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
     if let Some(share) = results.steal_share {

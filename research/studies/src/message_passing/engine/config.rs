@@ -1,4 +1,4 @@
-//! What a run of the microbenchmark is told, and the file that says it.
+//! Configuration of a run of the microbenchmark, and its file.
 
 use std::fmt;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub struct Config {
     pub warm_up_seconds: f64,
     /// How often it is measured.
     pub repetitions: u32,
-    /// What the shuffles begin with; each repetition shuffles anew.
+    /// Seed of the shuffles; each repetition shuffles anew.
     pub seed: u64,
     /// Which lock; the source does not say which it had.
     #[serde(with = "by_name")]
@@ -68,9 +68,9 @@ pub struct Config {
     pub defects: Defects,
 }
 
-/// What the source's printed walk does otherwise than its text says. All are off unless asked for.
-/// With any of the first, third and fourth on, lines to be modified are chosen as the listing does
-/// it: those at which a counter of moves, masked, is nought.
+/// Deviations of the source's printed walk from its text. All are off unless asked for. With any of
+/// the first, third and fourth on, lines to be modified are chosen as the listing does it: those at
+/// which a counter of moves, masked, is nought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defects {

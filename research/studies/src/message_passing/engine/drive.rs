@@ -58,7 +58,7 @@ impl From<ConfigError> for RunError {
     }
 }
 
-/// What the section protects, beside the lines.
+/// Data that the section protects, beside the lines.
 struct Section {
     walk: WriteWalk,
     passes: u64,
@@ -68,7 +68,7 @@ struct Section {
 #[repr(align(128))]
 struct Count(AtomicU64);
 
-/// What all loops are given.
+/// Data given to all loops.
 struct Common<'a> {
     section: &'a Owned<Section>,
     lines: Lines<'a>,

@@ -7,7 +7,7 @@ use super::config::{Config, LINE_BYTES, MESSAGE_BYTES};
 
 /// The source's first cache of 64 KiB, in lines.
 const SOURCE_CACHE_LINES: usize = 1024;
-/// What a cell's section has in the second and third experiment.
+/// Lines of the section in the second and third experiment.
 const SECTION_LINES: usize = 128;
 
 /// Which of the three.
@@ -33,7 +33,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Of a first data cache of so many bytes.
+    /// Sizes in proportion to a first data cache of `bytes`.
     pub fn of_cache_bytes(bytes: f64) -> Sizes {
         Sizes::CacheLines(((bytes / LINE_BYTES as f64).round() as usize).max(16))
     }
@@ -62,7 +62,7 @@ impl Sizes {
 pub struct Cell {
     /// The experiment.
     pub experiment: Experiment,
-    /// What is on the horizontal axis: lines of the section, lines modified, bytes of a message.
+    /// The value on the horizontal axis: lines of the section, lines modified, bytes of a message.
     pub x: usize,
     /// All of it.
     pub config: Config,

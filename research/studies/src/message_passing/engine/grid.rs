@@ -34,7 +34,7 @@ pub struct Row {
     pub auto: f64,
     /// In each turn `auto` over the mode whose median is best; the median and the range.
     pub ratio: Spread,
-    /// What it said.
+    /// The section's own explanation in `auto`.
     pub explained: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a run counted.
+//! Counts of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,9 @@ pub struct Measured {
     pub fairness: f64,
     /// So long it was measured.
     pub seconds: f64,
-    /// What the data was on.
+    /// The pages that the data was on.
     pub pages: Pages,
-    /// What the section says of itself.
+    /// The section's report on itself.
     pub explained: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Summary {
 }
 
 impl Spread {
-    /// Of these; none of none.
+    /// Computes the spread of `values`; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -73,7 +73,7 @@ impl Spread {
 }
 
 impl Summary {
-    /// Of these; none of none.
+    /// Summarises `repetitions`; `None` if there are none.
     pub fn of(repetitions: Vec<Measured>) -> Option<Summary> {
         let spread = |figure: fn(&Measured) -> f64| Spread::of(repetitions.iter().map(figure));
         Some(Summary {

@@ -7,7 +7,7 @@
 //! compares `auto` with both modes in each of them, and [`trace`] tells which lines a run refers
 //! to.
 //!
-//! What stands for the source's own kernel: threads pinned one to a core, waiting by looking before
+//! The source's own kernel is replaced by: threads pinned one to a core, waiting by looking before
 //! sleeping, one mapping of 32 MiB on huge pages where the system gives them, and cycles that a
 //! thread had a core for, by the system's accounts. Interrupts and the system's scheduler remain.
 

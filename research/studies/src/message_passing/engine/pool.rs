@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::walk::WORDS;
 
-/// What the data was on.
+/// The pages that the data was on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pages {
@@ -60,7 +60,7 @@ impl Pool {
     }
 }
 
-/// What the system says of the mapping that an address is in.
+/// Reads the system's report on the mapping that an address is in.
 fn pages_of(address: usize, bytes: usize) -> Pages {
     let Ok(text) = std::fs::read_to_string("/proc/self/smaps") else {
         return Pages::Small;

@@ -120,7 +120,7 @@ pub(super) struct WriteWalk {
 }
 
 impl WriteWalk {
-    /// Of so many lines so many are to be modified in a pass.
+    /// A walk that modifies `modified` of `lines` lines in a pass.
     pub(super) fn new(lines: usize, modified: usize, defects: Defects) -> WriteWalk {
         // The listing's divisor: one line in so many, a power of two.
         let divisor = match modified {

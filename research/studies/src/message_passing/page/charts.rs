@@ -27,7 +27,7 @@ pub fn charts(results: &Results) -> Vec<(String, String)> {
     charts
 }
 
-/// What the sizes are, in words.
+/// The sizes in words.
 pub(super) fn sizes_in_words(results: &Results, fit: Fit) -> String {
     let sizes = results.sizes(fit);
     let whose = match fit {
@@ -134,7 +134,7 @@ impl Draw<'_> {
         self.chart(name, title, figure, series, Vec::new(), caption)
     }
 
-    /// What was measured, and beside it what is expected, in one colour.
+    /// Adds the measured series and beside it the predicted one, in one colour.
     fn both(
         &self,
         all: &mut Vec<Series>,
@@ -168,7 +168,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Where each thread has a core, and for what the costs tell.
+    /// Predicted points, where each thread has a core and for figures that the costs predict.
     fn expected(&self, cells: &[&Cell], figure: &str) -> Vec<Point> {
         let Some(costs) = &self.results.site.costs else {
             return Vec::new();

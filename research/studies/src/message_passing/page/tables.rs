@@ -184,8 +184,8 @@ pub(super) fn auto(results: &Results) -> (Table, usize) {
     (table, held)
 }
 
-/// Of an `auto` cell its rate over that of the mode with the best median, turn by turn; and the
-/// modes' medians.
+/// Returns the rate of an `auto` cell over that of the mode with the best median, turn by turn; and
+/// the modes' medians.
 pub(super) fn auto_over_best(results: &Results, auto: &Cell) -> Option<(Summary, [f64; 3])> {
     let config = &auto.case.config;
     let of = |mode| {

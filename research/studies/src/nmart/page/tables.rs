@@ -105,7 +105,7 @@ pub(super) fn beside(results: &Results, experiment: Experiment, figure: &str, sh
     table
 }
 
-/// What nMART's own classes would waste of each program's requests.
+/// Waste that nMART's own classes would cause for each program's requests.
 pub(super) fn classes(results: &Results) -> Table {
     let mut table = Table::new(&["program", ">waste of nMART's published classes alone, %"]);
     for (workload, character) in &results.characters {
@@ -264,7 +264,7 @@ pub(super) fn payoff() -> Table {
     table
 }
 
-/// What programs ask for, with what they stand for.
+/// The programs' requests, with what each program stands for.
 pub(super) fn workloads(results: &Results) -> Table {
     let mut table = Table::new(&[
         "program",
