@@ -21,16 +21,16 @@ pub struct Claims {
     /// told), `8 cores to refute` or `10 threads to refute` (with fewer a claim that does not hold
     /// is not refuted), or `4 cores for its size`.
     pub table: &'static str,
-    /// How near a ratio must come to the published one.
+    /// Tolerance between a ratio and the published one.
     pub size: Size,
 }
 
-/// How near a ratio must come to the published one.
+/// Tolerance between a ratio and the published one.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
     /// Within a factor of [`crate::judging::SIZE`].
     Factor,
-    /// With at most this difference.
+    /// A difference of at most this.
     Difference(f64),
 }
 
@@ -178,7 +178,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Nothing yet, of a machine with so many cores.
+    /// Creates evidence with no figures, of a machine with `cores` cores.
     #[must_use]
     pub fn new(claims: &'static Claims, cores: usize) -> Evidence {
         Evidence {

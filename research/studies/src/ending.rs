@@ -1,8 +1,8 @@
-//! How a study ends.
+//! End of a study.
 
 use crate::StudyError;
 
-/// How a study ended.
+/// Outcome of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All that was asked for is there.
@@ -11,7 +11,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// Why a study ends early.
+/// Reason why a study ends early.
 pub(crate) enum End {
     /// It was told to.
     Cancelled,

@@ -1,4 +1,4 @@
-//! Why a study could not be run. Each message says what to do next.
+//! Reasons why a study could not be run. Each message says what to do next.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use hearth_sys::Refused;
 
 use crate::STUDIES;
 
-/// Why a study could not be run.
+/// Reason why a study could not be run.
 #[derive(Debug)]
 pub enum StudyError {
     /// No study has this name.
@@ -35,14 +35,14 @@ pub enum StudyError {
     Program {
         /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// A program could not be built.
     NotBuilt {
         /// The program.
         what: String,
-        /// With what.
+        /// The builder.
         with: PathBuf,
         /// The builder's message.
         said: String,
@@ -91,7 +91,7 @@ pub enum StudyError {
     },
     /// A benchmark could not be run.
     Benchmark {
-        /// Why not, with what to change.
+        /// The reason, with what to change.
         why: String,
     },
     /// The folder holds an earlier run, and nobody said to go on with it.
@@ -119,29 +119,29 @@ pub enum StudyError {
         action: &'static str,
         /// The file or folder.
         file: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// A thread could not be started.
     Thread {
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// A server of a study does not serve.
     Server {
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// Threads cannot be kept to their cores.
     Cores {
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// The system would not.
     Refused(Refused),
     /// The system does not say what machine this is.
     Machine {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }

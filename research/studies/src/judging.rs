@@ -19,7 +19,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// For people.
+    /// Its word, for people.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,12 +36,12 @@ pub const ALIKE: f64 = 0.1;
 /// A ratio within this factor of the published one has its size.
 pub const SIZE: f64 = 1.5;
 
-/// How two times stand to each other.
+/// The relation of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// The first is longer.
     More,
-    /// Neither is, noticeably.
+    /// Neither is noticeably more or less.
     Alike,
     /// The first is shorter.
     Less,
@@ -50,7 +50,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// As the published tables write it.
+    /// Parses the word of the published tables.
     #[must_use]
     pub fn named(text: &str) -> Option<Relation> {
         match text {
@@ -80,20 +80,20 @@ impl Relation {
 /// A ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// How the two stand to each other.
+    /// The relation of the two.
     pub relation: Relation,
     /// The ratio and its interval, unless there are words only.
     pub ratio: Option<(f64, f64, f64)>,
 }
 
 impl Figure {
-    /// Without an interval.
+    /// Creates a figure without an interval.
     #[must_use]
     pub fn exact(value: f64) -> Figure {
         Figure::between(value, value, value)
     }
 
-    /// With one.
+    /// Creates a figure with an interval.
     #[must_use]
     pub fn between(value: f64, low: f64, high: f64) -> Figure {
         Figure {
@@ -118,7 +118,7 @@ impl Figure {
         Some(Figure::between(ratio.value, ratio.low, ratio.high))
     }
 
-    /// For people.
+    /// Puts it in words, for people.
     #[must_use]
     pub fn words(&self) -> String {
         match (self.ratio, self.relation) {
@@ -152,7 +152,7 @@ pub struct Verdict {
     pub published: Option<&'static str>,
     /// The answer by the evidence.
     pub answer: Answer,
-    /// Why, with figures.
+    /// The reasons, with figures.
     pub because: String,
     /// Other measurements that explain it, in sentences.
     pub explained: Vec<String>,
@@ -171,7 +171,7 @@ impl Verdict {
     }
 }
 
-/// Is a ratio as large as the published one? Of one below 1 it is what is saved that counts.
+/// True if a ratio is as large as the published one. Below 1 the saving counts.
 pub(crate) fn has_size(value: f64, published: f64) -> bool {
     let (value, published) = match published < 1.0 {
         true => (1.0 - value, 1.0 - published),

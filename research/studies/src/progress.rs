@@ -1,4 +1,4 @@
-//! How far a study is, and whether it is to go on.
+//! Progress of a study, and the question whether it is to continue.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +7,7 @@ use crate::ending::End;
 /// Progress of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
+    /// The part that is done, 0 to 1, by the number of runs.
     pub fraction: f64,
     /// The step that is being measured, in words.
     pub what: String,
@@ -34,7 +34,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// How many runs there are, those that are there already among them.
+    /// Sets the number of runs, those that are there already among them.
     pub(crate) fn plan(&mut self, runs: u32) {
         self.planned = runs;
     }
@@ -55,7 +55,7 @@ impl<'a> Watched<'a> {
         Ok(())
     }
 
-    /// Is the study to go on?
+    /// Checks whether the study is to continue.
     pub(crate) fn go_on(&self) -> Result<(), End> {
         // Relaxed: says only that it is to stop.
         match self.cancel.load(Ordering::Relaxed) {

@@ -47,7 +47,7 @@ pub struct About {
     pub is_debug_build: bool,
     /// The machine.
     pub machine: Machine,
-    /// How long it has taken so far, in seconds.
+    /// Time taken so far, in seconds.
     pub seconds: f64,
     /// All that was asked for is there.
     pub is_complete: bool,
@@ -122,12 +122,12 @@ pub struct Cell<C> {
     pub case: C,
     /// The measured figures.
     pub figures: Figures,
-    /// Why it could not be run, if so.
+    /// The reason why it could not be run, if so.
     pub failed: Option<String>,
 }
 
 impl<C> Cell<C> {
-    /// Nothing yet.
+    /// Creates an empty value.
     #[must_use]
     pub fn new(case: C) -> Cell<C> {
         Cell {
@@ -149,7 +149,7 @@ impl<C> Cell<C> {
         counts.max().unwrap_or(0)
     }
 
-    /// Is any of so many runs missing, and can it be made?
+    /// True if any of `runs` runs is missing and can be made.
     pub(crate) fn lacks(&self, runs: usize) -> bool {
         self.failed.is_none() && self.count() < runs
     }

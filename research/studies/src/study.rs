@@ -27,9 +27,9 @@ pub const OTHERS: &str = "others_cores";
 /// A run in which others kept more of the cores busy is made again, as few cores leave no room for
 /// others.
 const DISTURBED: f64 = 0.1;
-/// So often at most; then the least disturbed counts.
+/// Tries of a run at most; then the least disturbed counts.
 const TRIES: u32 = 3;
-/// How often what is measured is written down.
+/// Interval at which measurements are written down.
 const SAVE_EVERY: Duration = Duration::from_secs(5);
 
 /// A study's experiments.
@@ -119,7 +119,7 @@ pub trait Case: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
     /// The experiment that it belongs to.
     fn experiment(&self) -> Self::Experiment;
 
-    /// For people, in a few words.
+    /// Describes it in a few words, for people.
     fn words(&self) -> String;
 
     /// Its cells in a table, with commas between.
@@ -135,7 +135,7 @@ pub struct Round<C> {
     pub repeats: u32,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     /// Well, with these figures.
@@ -195,7 +195,7 @@ pub trait Study: Sized + 'static {
         options: &Self::Options,
     ) -> Result<Self::Site, StudyError>;
 
-    /// Does results of one site go with those of another? What differs, if not.
+    /// Names the difference that keeps results of one site from being joined with those of another.
     fn differs(was: &Self::Site, is: &Self::Site) -> Option<&'static str>;
 
     /// Prepares for runs, and notes in the results what there is to be said before them.
@@ -260,14 +260,14 @@ pub struct Results<S: Study> {
     /// The site: cores, caches, versions of programs.
     #[serde(flatten)]
     pub site: S::Site,
-    /// How.
+    /// The options of the run.
     pub options: S::Options,
     /// Runs.
     pub cells: Vec<Cell<S::Case>>,
 }
 
 impl<S: Study> Results<S> {
-    /// Nothing yet.
+    /// Creates an empty value.
     #[must_use]
     pub fn new(machine: results::Machine, site: S::Site, options: S::Options) -> Results<S> {
         Results {

@@ -114,8 +114,8 @@ fn every_line_of_the_findings_is_read_and_the_numbers_are_the_sources() {
     assert_eq!(gain.figure.relation, Relation::More);
 }
 
-/// With sixteen cores the model shows what the source saw: three times, the edge, level lines by
-/// message.
+/// Checks that with sixteen cores the model shows what the source saw: three times, the edge, level
+/// lines by message.
 #[test]
 fn a_machine_as_the_source_thinks_of_it_gives_its_answers() {
     let experiments = [Experiment::Displacement, Experiment::Invalidation];

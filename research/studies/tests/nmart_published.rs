@@ -139,7 +139,8 @@ fn the_kernels_table_is_the_other_way_round() {
     assert!(text.contains("\t{ 10, 15, 22, 24, 24, 27, 23, 23 },"));
 }
 
-/// From the tool's files, whatever the number of nodes and whoever has which processor.
+/// Reads the means from the tool's files, whatever the number of nodes and the numbering of
+/// processors.
 #[test]
 fn means_come_from_the_tools_files() {
     let files = [

@@ -59,7 +59,7 @@ fn counts_that_make_no_sense_are_refused() {
     assert_eq!(refused(many), "101 sweeps cannot be made; ask for 1 to 100");
 }
 
-/// As a machine with two cores has it.
+/// Contents of `/proc/interrupts` on a machine with two cores.
 fn interrupts(timer: [u64; 2], disk: u64) -> String {
     format!(
         "           CPU0       CPU1\n  24:  {disk:>9}          0   PCI-MSI 0-edge  virtio0\n \
@@ -68,7 +68,8 @@ fn interrupts(timer: [u64; 2], disk: u64) -> String {
     )
 }
 
-/// As proc_pid_stat(5) has it, with a name that has been chosen to mislead.
+/// Contents of `/proc/self/stat` as proc_pid_stat(5) has it, with a name that has been chosen to
+/// mislead.
 fn stat(minor: u64, major: u64) -> String {
     format!(
         "4711 (a) b ) R 1 4711 4711 0 -1 4194304 {minor} 77 {major} 78 5 6 0 0 20 0 3 0 12345\n"

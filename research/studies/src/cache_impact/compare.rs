@@ -161,12 +161,12 @@ pub fn evidence(results: &Results, sweep: fn(Kind) -> Sweep) -> Evidence {
     }
 }
 
-/// How well a model did.
+/// Errors of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Errors {
-    /// Which sizes, for people.
+    /// The region of sizes, for people.
     pub region: String,
-    /// How many.
+    /// The number of sizes.
     pub sizes: usize,
     /// The median of `|predicted − measured| / measured`, percent.
     pub median_percent: f64,
@@ -269,7 +269,7 @@ pub fn ours(
     Ok(triples)
 }
 
-/// How many sizes a moving average covers. The source does not give its own.
+/// Sizes that a moving average covers. The source does not give its own.
 pub const MOVING: usize = 9;
 
 /// The mean of each value and its neighbours, [`MOVING`] in all; fewer at the ends.

@@ -75,7 +75,7 @@ pub(super) struct Priority {
 }
 
 impl Priority {
-    /// As published.
+    /// Sets the published nice value, the highest priority.
     pub(super) fn highest() -> Priority {
         const PUBLISHED: i32 = -20;
         let before = schedule::nice();

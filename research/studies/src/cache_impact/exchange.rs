@@ -60,8 +60,8 @@ impl Stopwatch {
     }
 }
 
-/// From `begin` to `end`. A negative interval is none at all; with the source's unsigned
-/// arithmetic it wraps around.
+/// Returns the time from `begin` to `end`. A negative interval gives `None`; with the source's
+/// unsigned arithmetic it wraps around.
 #[inline]
 #[must_use]
 pub fn interval(begin: u64, end: u64, wraps: bool) -> Option<u64> {

@@ -13,7 +13,7 @@ pub enum Experiment {
     Timers,
     /// Faults caused by opening a file.
     Opening,
-    /// How long interrupts and minor faults take.
+    /// Duration of interrupts and minor faults.
     Events,
     /// 0: register latency.
     Register,
@@ -172,7 +172,7 @@ impl Defect {
     }
 }
 
-/// Which sizes are measured.
+/// Sizes that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
@@ -199,15 +199,15 @@ pub struct Options {
     pub quick: bool,
     /// Timed runs for each size; `None` is the source's 10, or 3 if quick.
     pub repeats: Option<u32>,
-    /// How often each sweep is made as a whole.
+    /// Number of times that each sweep is made as a whole.
     pub sweeps: u32,
-    /// Which sizes.
+    /// The sizes.
     pub sizes: Sizes,
     /// No size above this, in bytes.
     pub bytes_max: u64,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
-    /// Which defects.
+    /// Defects to reproduce.
     pub defects: Vec<Defect>,
     /// Buffers begin at a line's begin.
     pub is_aligned: bool,
@@ -251,13 +251,13 @@ impl Options {
         if self.quick { 100 } else { 1000 }
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
     }
 
-    /// Is this defect to be reproduced?
+    /// True if this defect is to be reproduced.
     #[must_use]
     pub fn has(&self, defect: Defect) -> bool {
         self.defects.contains(&defect)

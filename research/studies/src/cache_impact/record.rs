@@ -91,7 +91,7 @@ impl Row {
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
-    /// How many runs are clean.
+    /// Counts the clean runs.
     #[must_use]
     pub fn clean_runs(&self, allowed: u64) -> usize {
         let clean = self.runs.iter().filter(|run| run.events.is_clean(allowed));
@@ -124,7 +124,7 @@ pub struct Typical {
     pub low: f64,
     /// A quarter are above.
     pub high: f64,
-    /// From clean runs alone.
+    /// True if it comes from clean runs alone.
     pub is_clean: bool,
 }
 

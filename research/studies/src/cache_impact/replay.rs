@@ -42,9 +42,9 @@ pub struct Replayed {
     pub machine: usize,
     /// The placement.
     pub kind: Type,
-    /// As printed, percent.
+    /// The printed value, percent.
     pub printed_percent: f64,
-    /// From the published times around the capacity, both normalisations.
+    /// The impact from the published times around the capacity, both normalisations.
     pub impact: Impact,
 }
 

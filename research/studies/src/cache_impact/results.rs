@@ -25,7 +25,7 @@ const FORMAT: u32 = 1;
 /// Exchanges of nothing, of one type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ZeroData {
-    /// Which type.
+    /// The type.
     pub kind: Kind,
     /// Every time, ns.
     pub times_ns: Vec<u64>,
@@ -63,9 +63,9 @@ pub struct Results {
     pub is_debug_build: bool,
     /// The site: machine and hardware threads.
     pub site: Site,
-    /// How.
+    /// The options of the run.
     pub options: Options,
-    /// How long it has taken so far, in seconds.
+    /// Time taken so far, in seconds.
     pub seconds: f64,
     /// All that was asked for is there.
     pub is_complete: bool,
@@ -99,7 +99,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Nothing yet.
+    /// Creates an empty value.
     #[must_use]
     pub fn new(site: Site, options: Options) -> Results {
         Results {

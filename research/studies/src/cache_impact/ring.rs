@@ -19,7 +19,7 @@ use crate::StudyError;
 pub struct Ring {
     /// Bytes from an element to its neighbour in memory.
     pub stride: usize,
-    /// In random order; otherwise in that of the addresses.
+    /// True for random order, false for that of the addresses.
     pub is_random: bool,
     /// Size in bytes, and nanoseconds a load: value, low, high of a 95 % interval.
     pub points: Vec<(u64, f64, f64, f64)>,
@@ -43,7 +43,7 @@ pub struct RingLevel {
 pub struct Kind {
     /// Bytes from an element to its neighbour.
     pub stride: usize,
-    /// In random order.
+    /// True for random order.
     pub is_random: bool,
 }
 
@@ -64,7 +64,7 @@ pub fn kinds(quick: bool) -> Vec<Kind> {
     random.chain(of(false)).collect()
 }
 
-/// How long one walk through the sizes may take, in seconds, and how many there are.
+/// Time limit of one walk through the sizes, in seconds, and the number of walks.
 fn visits(quick: bool) -> (f64, u32) {
     if quick { (1.2, 3) } else { (2.5, 6) }
 }

@@ -29,11 +29,11 @@ use crate::ending::{self, End, Outcome};
 /// Progress of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How much is done, 0 to 1, by an estimate of the time it takes.
+    /// The part that is done, 0 to 1, by an estimate of the time it takes.
     pub fraction: f64,
     /// The experiment that is being measured.
     pub experiment: Experiment,
-    /// At which size, for sweeps.
+    /// The size that is being measured, for sweeps.
     pub bytes: Option<u64>,
 }
 
@@ -410,7 +410,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// With the source's core numbers: where the receivers went that could not be pinned.
+    /// Notes, for the source's core numbers, the cores on which the receivers ran that could not be
+    /// pinned.
     fn say_where_receivers_ran(&self, results: &mut Results) {
         if !self.options.has(Defect::Pinning) {
             return;

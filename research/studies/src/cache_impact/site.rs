@@ -17,7 +17,7 @@ pub struct ClaimedCache {
     pub level: u8,
     /// Its capacity.
     pub bytes: u64,
-    /// How many hardware threads share it.
+    /// Number of hardware threads that share it.
     pub threads: u32,
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn file_part(name: &str) -> String {
     }
 }
 
-/// As the source's programs have them.
+/// The places in the source's programs.
 fn published_places() -> [Option<Places>; 3] {
     [0, 1, -1].map(|receiver| {
         Some(Places {
@@ -172,7 +172,7 @@ fn published_places() -> [Option<Places>; 3] {
     })
 }
 
-/// For each type the first pair that this process may use.
+/// Finds for each type the first pair that this process may use.
 fn places(topology: &Topology, allowed: &[usize]) -> [Option<Places>; 3] {
     let threads: Vec<Thread> = allowed
         .iter()

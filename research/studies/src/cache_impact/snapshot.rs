@@ -43,8 +43,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// Nothing disturbed: no interrupt, no major fault, and no more minor faults than `allowed`,
-    /// which those of the bookkeeping itself are.
+    /// True if nothing disturbed: no interrupt, no major fault, and no more minor faults than
+    /// `allowed`, which those of the bookkeeping itself are.
     #[must_use]
     pub fn is_clean(&self, allowed: u64) -> bool {
         self.interrupts == 0 && self.faults_major == 0 && self.faults_minor <= allowed
@@ -81,7 +81,7 @@ impl Snapshot {
         read(FILES[1], &mut self.stat);
     }
 
-    /// As [`Snapshot::before`] in the other order, just after what is measured.
+    /// Takes the counts of [`Snapshot::before`] in the other order, just after what is measured.
     pub fn after(&mut self) {
         read(FILES[1], &mut self.stat);
         read(FILES[0], &mut self.interrupts);

@@ -31,7 +31,7 @@ impl Unit {
         }
     }
 
-    /// For axes and tables.
+    /// Its name for axes and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,11 +48,11 @@ pub struct Register {
     pub mean: f64,
     /// The same with nothing between the stamps. The source did not take it off.
     pub empty: f64,
-    /// How many were taken.
+    /// Number of samples taken.
     pub samples: u32,
 }
 
-/// How often experiment 0 is repeated; the source does not say.
+/// Repetitions of experiment 0; the source does not give its own.
 const REGISTER_SAMPLES: u32 = 10_000;
 
 /// Experiment 0: an ordinary variable is assigned to one in a register.
@@ -86,7 +86,7 @@ pub fn register(clock: &Clock) -> Register {
 /// figures for experiment 1 are far below it.
 pub const PASS_MIN: f64 = 0.4;
 
-/// Is this a time that `bytes` can have taken?
+/// True if `bytes` can have taken this time.
 #[must_use]
 pub fn is_possible(bytes: u64, time: u64) -> bool {
     time as f64 >= PASS_MIN * (bytes / 8) as f64
@@ -172,7 +172,7 @@ fn pass_in_order(words: &[AtomicU64]) -> u64 {
     sum
 }
 
-/// As the source wrote it: the index is the count of elements and never changes.
+/// Walks as the source's code does: the index is the count of elements and never changes.
 #[inline(never)]
 fn pass_past_the_end(words: &[AtomicU64], count: usize) -> u64 {
     let mut sum = 0u64;

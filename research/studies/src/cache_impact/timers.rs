@@ -91,7 +91,7 @@ pub struct Opening {
     pub steps: Vec<(String, u64)>,
     /// Faults while `/proc/interrupts` was read until it changed.
     pub until_changed: u64,
-    /// How often it was read until then.
+    /// Number of readings until then.
     pub reads: u64,
 }
 
@@ -126,14 +126,14 @@ pub fn opening() -> Opening {
     found
 }
 
-/// How long events take, each as published and as it is.
+/// Durations of events, each as published and as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventCosts {
-    /// As published: from before one reading of `/proc/interrupts` to after the one that shows one
-    /// timer interrupt more, ns. Reading and parsing are most of it.
+    /// The published measure: from before one reading of `/proc/interrupts` to after the one that
+    /// shows one timer interrupt more, ns. Reading and parsing are most of it.
     pub interrupt_published_ns: Vec<f64>,
-    /// As published: from one change of the fault count in `/proc/self/stat` to the next, ns.
-    /// Empty where reading the file faults no more.
+    /// The published measure: from one change of the fault count in `/proc/self/stat` to the next,
+    /// ns. Empty where reading the file faults no more.
     pub fault_published_ns: Vec<f64>,
     /// Times that a thread which only reads the counter loses in one piece, ns: the gaps longer
     /// than [`GAP_NS`], of interrupts and of the hypervisor alike.
@@ -149,9 +149,9 @@ pub struct EventCosts {
 pub const GAP_NS: f64 = 1_000.0;
 
 const SAMPLES: usize = 10;
-/// For one sample of an event that does not come.
+/// Time limit for one sample of an event that does not come.
 const PATIENCE_NS: u64 = 100_000_000;
-/// How long gaps are looked for.
+/// Duration of the search for gaps.
 const LISTEN: Duration = Duration::from_millis(400);
 const BLOCK_PAGES: usize = 64;
 const BLOCKS: usize = 32;

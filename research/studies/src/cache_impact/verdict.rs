@@ -20,7 +20,7 @@ use super::site::index;
 /// Least noticeable difference, in percent of type 1's time. The source calls 5 % and less
 /// practically equal.
 pub const NOTICEABLE_PERCENT: f64 = 5.0;
-/// In a row.
+/// Number of sizes in a row that makes a difference lasting.
 pub const LASTING_SIZES: usize = 3;
 /// A capacity's neighbourhood: sizes this near count as at the capacity.
 const NEAR_PERCENT: f64 = 5.0;
@@ -30,7 +30,7 @@ const PRECISE_PERCENT: f64 = 15.0;
 const PATTERN_CORRELATION: f64 = 0.9;
 /// A choice that costs no more than this above the best is as good.
 const REGRET_PERCENT: f64 = 5.0;
-/// At this share of the sizes a choice must be as good.
+/// Share of the sizes at which a choice must be as good.
 const GOOD_SHARE: f64 = 0.9;
 
 /// A measured time.
@@ -55,7 +55,7 @@ pub struct Evidence {
     pub measured: [Vec<Point>; 3],
     /// The source's model of this machine, if its parameters are known.
     pub model: Option<Parameters>,
-    /// Why something cannot be shown here, in sentences.
+    /// Reasons why something cannot be shown here, in sentences.
     pub limits: Vec<String>,
 }
 
@@ -72,14 +72,14 @@ pub struct Verdict {
     pub published_words: &'static str,
     /// The answer by the data.
     pub answer: Answer,
-    /// Why, with the figures.
+    /// The reasons, with the figures.
     pub because: String,
     /// Points that this machine cannot show.
     pub cannot_show: Vec<String>,
 }
 
 impl Verdict {
-    /// Does the answer agree with the published one? None if there is no answer.
+    /// True if the answer agrees with the published one; `None` if there is no answer.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {
         (self.answer != Answer::CannotTell).then_some(self.answer == self.published)
@@ -91,18 +91,18 @@ impl Verdict {
 pub struct Difference {
     /// The buffer's size.
     pub bytes: u64,
-    /// How much, in both normalisations.
+    /// The impact, in both normalisations.
     pub impact: Impact,
     /// See the [module's text](self).
     pub is_noticeable: bool,
 }
 
-/// In one direction over a range of sizes.
+/// A difference in one direction over a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lasting {
-    /// From this size on.
+    /// The first size of the range.
     pub from_bytes: u64,
-    /// To this one.
+    /// The last size of the range.
     pub to_bytes: u64,
     /// The placement is faster than type 1 there; otherwise slower.
     pub is_faster: bool,
@@ -430,7 +430,7 @@ impl Evidence {
         (!at.is_empty()).then(|| right as f64 / at.len() as f64)
     }
 
-    /// At each size with two placements or more.
+    /// Groups by size the sizes that have two placements or more.
     fn by_size(&self) -> Vec<(u64, Vec<Beside>)> {
         let Some(model) = &self.model else {
             return Vec::new();

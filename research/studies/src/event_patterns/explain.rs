@@ -1,4 +1,4 @@
-//! Why claims came out as they did: what the server did for each request, and what that took.
+//! Reasons of the claims' results: the server's operations for each request, and their cost.
 
 use std::collections::BTreeMap;
 

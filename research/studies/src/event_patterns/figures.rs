@@ -37,7 +37,7 @@ type Count = fn(&Snapshot) -> u64;
 struct Between<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
-    /// In all that time.
+    /// Time between the snapshots, ns.
     ns: f64,
     requests: f64,
 }
@@ -56,7 +56,7 @@ impl Between<'_> {
         self.ns / (ticks as f64).max(1.0)
     }
 
-    /// How often an operation was done and how long it took, by all threads or by one.
+    /// Returns how often an operation was done and how long it took, by all threads or by one.
     fn times(&self, of: Operation, thread: Option<usize>) -> (f64, f64) {
         let sum = |snapshot: &Snapshot| {
             let by_thread = snapshot
@@ -89,7 +89,7 @@ impl Between<'_> {
         })
     }
 
-    /// Does one thread do all the waiting, the first?
+    /// True if one thread does all the waiting, the first.
     fn one_waits(&self) -> bool {
         let all = self.times(Operation::Obtain, None).0;
         all > 0.0 && self.times(Operation::Obtain, Some(0)).0 == all

@@ -20,9 +20,9 @@ use super::snapshot::Snapshot;
 use crate::StudyError;
 use crate::study::Ended;
 
-/// How often it is looked whether all are connected.
+/// Interval of checks whether all are connected.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long the last replies are awaited.
+/// Time limit for the last replies.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Cores of the server and the clients.

@@ -27,9 +27,10 @@ pub struct Options {
     pub quick: bool,
     /// Runs of each cell; `None` for the source's 5, or 2 of a quick study.
     pub repeats: Option<u32>,
-    /// How long what happens counts, in milliseconds; `None` for 2,000, or 200 of a quick study.
+    /// Length of the measured part of a run, in milliseconds; `None` for 2,000, or 200 of a quick
+    /// study.
     pub measure_ms: Option<u32>,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
 }
 
@@ -40,20 +41,20 @@ impl Options {
         self.repeats.unwrap_or(if self.quick { 2 } else { 5 })
     }
 
-    /// How long what happens counts, in milliseconds. The source's runs took five minutes.
+    /// Length of the measured part of a run, in milliseconds. The source's runs took five minutes.
     #[must_use]
     pub fn measure_ms(&self) -> u32 {
         self.measure_ms
             .unwrap_or(if self.quick { 200 } else { 2_000 })
     }
 
-    /// How long there is load before it counts.
+    /// Length of the load before the measured part, in milliseconds.
     #[must_use]
     pub fn warm_up_ms(&self) -> u32 {
         (self.measure_ms() / 4).clamp(50, 500)
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)

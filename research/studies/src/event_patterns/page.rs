@@ -14,7 +14,7 @@ use super::results::{Cell, Results};
 use super::verdict::{self, LAYOUTS};
 use crate::pages::{self, counted};
 
-/// How the study differs from the source's, beyond the machine.
+/// Differences from the source's study, beyond the machine.
 const DIFFERENCES: [[&str; 3]; 7] = [
     [
         "runs",

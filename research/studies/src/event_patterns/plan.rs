@@ -69,7 +69,7 @@ const THREADS: [usize; 9] = [1, 2, 3, 4, 6, 8, 10, 13, 16];
 const THREADS_QUICK: [usize; 3] = [1, 2, 4];
 /// Thread counts where all cores are shared, and with work.
 const THREADS_FEW: [usize; 4] = [1, 2, 4, 16];
-/// With more than these the work is most of a request.
+/// Work of a request, µs. With more than these the work is most of a request.
 const WORK_US: [u32; 2] = [10, 100];
 
 /// All cases of an experiment.

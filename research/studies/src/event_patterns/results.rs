@@ -54,7 +54,7 @@ impl Site {
 }
 
 impl Results {
-    /// How many cores the server may use in a layout.
+    /// Number of cores that the server may use in a layout.
     #[must_use]
     pub fn cores_of_server(&self, layout: &str) -> usize {
         let others = self.site.client_cores.iter();

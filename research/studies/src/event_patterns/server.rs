@@ -22,17 +22,17 @@ pub const LISTENING: &str = "listening ";
 const CONNECTIONS_MAX: usize = 4096;
 /// Descriptors for all else.
 const OTHER_FILES: u64 = 128;
-/// For those that are still connected when it is to stop.
+/// Time limit for clients that are still connected when it is to stop.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How it serves.
+/// Configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Serving {
     /// The pattern: which threads wait and which work.
     pub pattern: Pattern,
-    /// How they wait.
+    /// The mechanism by which they wait.
     pub mechanism: Mechanism,
-    /// How many wait and work.
+    /// The number of threads that wait and work.
     pub threads: usize,
     /// Time that a request takes, by busy waiting.
     pub work: Duration,

@@ -12,9 +12,9 @@ pub const THREADS_NAME: &str = "serve";
 /// A server at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// By the clock that operations are timed by.
+    /// The time by the clock that operations are timed by.
     pub ticks: u64,
-    /// By the system's clock.
+    /// The time by the system's clock.
     pub ns: u64,
     /// Bytes that came.
     pub read_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub rearmed: u64,
     /// Waits that another thread ended.
     pub rung: u64,
-    /// How often and for how many ticks, by the order of [`Operation::ALL`] and by thread.
+    /// Count and ticks of each operation, by the order of [`Operation::ALL`] and by thread.
     pub times: Vec<Vec<(u64, u64)>>,
     /// The threads, by number.
     pub threads: Vec<Used>,
@@ -43,7 +43,7 @@ pub struct Used {
     pub on_core_ns: u64,
     /// Time in which it could have run and had no core.
     pub ready_ns: u64,
-    /// How often it went to sleep.
+    /// Number of times that it went to sleep.
     pub slept: u64,
 }
 

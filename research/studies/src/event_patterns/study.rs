@@ -24,7 +24,7 @@ pub struct EventPatterns {
 }
 
 impl EventPatterns {
-    /// With the program whose tool `events` is the server.
+    /// Creates the study with the program whose tool `events` is the server.
     #[must_use]
     pub fn new(program: PathBuf) -> EventPatterns {
         EventPatterns { program }

@@ -12,7 +12,7 @@ use super::ways::{PRIVATE_HEAPS, SHARED_HEAP};
 use super::workloads::{Load, Workload};
 use crate::{StudyError, kept};
 
-/// Which shared text C programs need.
+/// The shared text that C programs need.
 const COMMON: &str = include_str!("c/common.h");
 
 /// A folder where programs are built and kept, each once.
@@ -25,7 +25,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// In this folder, with this `hearth`.
+    /// Creates a workshop in this folder, with this `hearth`.
     ///
     /// # Errors
     /// The folder cannot be made.

@@ -1,4 +1,4 @@
-//! Why claims came out as they did: what else was measured beside them.
+//! Reasons of the claims' results: what else was measured beside them.
 
 use crate::judging::Figure;
 use std::collections::BTreeMap;

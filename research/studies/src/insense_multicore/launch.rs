@@ -31,11 +31,11 @@ pub struct Launch {
 /// Times of a run, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ran {
-    /// From start to end, the program's loading included.
+    /// Time from start to end, the program's loading included.
     pub real: f64,
-    /// In its own code, on all cores.
+    /// Time in its own code, on all cores.
     pub user: f64,
-    /// In the kernel for it.
+    /// Time in the kernel for it.
     pub system: f64,
 }
 
@@ -44,11 +44,11 @@ pub struct Ran {
 pub struct Memory {
     /// Resident at most.
     pub peak_kb: f64,
-    /// By how much it grew in the last three quarters of the run.
+    /// Growth in the last three quarters of the run.
     pub growth_kb: f64,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended<T> {
     /// Well.
@@ -60,7 +60,7 @@ pub enum Ended<T> {
 }
 
 impl<T> Ended<T> {
-    /// For the engine, with the figures that were taken of the run.
+    /// Converts it for the engine, with the figures that were taken of the run.
     pub(super) fn map(self, figures: impl FnOnce(T) -> study::Ended) -> study::Ended {
         match self {
             Ended::Well(found) => figures(found),
@@ -70,11 +70,11 @@ impl<T> Ended<T> {
     }
 }
 
-/// How often it is looked whether a run is to end.
+/// Interval of checks whether a run is to end.
 const BEAT: Duration = Duration::from_millis(20);
 /// A run that takes longer has lost its way: the longest here take seconds.
 const LONGEST: Duration = Duration::from_secs(300);
-/// How often memory is looked at.
+/// Interval of looks at its memory.
 const LOOK: Duration = Duration::from_millis(2);
 
 fn command(launch: &Launch) -> Command {

@@ -34,7 +34,7 @@ pub struct Options {
     pub quick: bool,
     /// Runs of each program in each way; `None` for 7, or 3 with small loads.
     pub repeats: Option<u32>,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
     /// Seed of random placements.
     pub seed: u64,
@@ -49,7 +49,7 @@ impl Options {
         self.repeats.unwrap_or(if self.quick { 3 } else { 7 })
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)

@@ -3,14 +3,14 @@
 use super::layouts::Hand;
 use super::workloads::Workload;
 
-/// How a placement is brought about.
+/// The means by which a placement is brought about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// By the runtime's policy of this name.
+    /// The runtime's policy of this name.
     Policy(&'static str),
-    /// By `hearth run --place` of this name, which makes a plan first.
+    /// A plan made first by `hearth run --place` of this name.
     Plan(&'static str),
-    /// By the program, which binds each component to a core.
+    /// The program itself, which binds each component to a core.
     Hand(Hand),
 }
 
@@ -21,7 +21,7 @@ pub struct Placement {
     pub id: &'static str,
     /// Its meaning.
     pub title: &'static str,
-    /// How it comes about.
+    /// The means by which it comes about.
     pub how: How,
     /// It is the same as the operating system's where each component has a thread.
     pub for_workers_only: bool,
@@ -82,13 +82,13 @@ impl Placement {
         PLACEMENTS.iter().find(|placement| placement.id == id)
     }
 
-    /// Does it make sense for a workload? Layouts by hand are for those that communicate.
+    /// True if it makes sense for a workload. Layouts by hand are for those that communicate.
     #[must_use]
     pub fn suits(&self, workload: Workload) -> bool {
         workload.communicates() || self.hand().is_none()
     }
 
-    /// Has the C program such a one?
+    /// True if the C program has this placement.
     #[must_use]
     pub fn is_in_c(&self) -> bool {
         matches!(self.how, How::Hand(_)) || matches!(self.id, "os" | "spread" | "single")

@@ -13,7 +13,7 @@ pub type Cell = results::Cell<Case>;
 /// All that the study found.
 pub type Results = study::Results<InsenseMulticore>;
 
-/// The machine, and its load during the runs.
+/// The cores used, and the parameters of the loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The cores that are used, by the system's numbers.

@@ -35,7 +35,7 @@ pub struct InsenseMulticore {
 }
 
 impl InsenseMulticore {
-    /// With the `hearth` that compiles programs.
+    /// Creates the study with the `hearth` that compiles programs.
     #[must_use]
     pub fn new(hearth: PathBuf) -> InsenseMulticore {
         InsenseMulticore {
@@ -241,7 +241,7 @@ impl InsenseMulticore {
         Ok(command.status().is_ok_and(|status| status.success()))
     }
 
-    /// How a case is started.
+    /// Starts a case.
     fn launch(
         &mut self,
         case: &Case,

@@ -87,7 +87,7 @@ impl Way {
         WAYS.iter().find(|way| way.id == id)
     }
 
-    /// Does it make sense in C, where there are no heaps of components?
+    /// True if it makes sense in C, where there are no heaps of components.
     #[must_use]
     pub fn is_in_c(&self) -> bool {
         self.heaps == "system"

@@ -110,7 +110,7 @@ const COLUMNS: u32 = 5;
 /// A workload with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Which.
+    /// The workload.
     pub workload: Workload,
     /// Instances, pairs or groups.
     pub groups: u32,
@@ -118,7 +118,7 @@ pub struct Load {
     pub rows: u32,
     /// Passes of an instance; messages of a pair, a client, a worker.
     pub passes: u32,
-    /// How often each element is incremented in a pass, or for a message.
+    /// Number of times that each element is incremented in a pass, or for a message.
     pub rounds: u32,
 }
 

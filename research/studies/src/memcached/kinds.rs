@@ -8,9 +8,9 @@ use cachet_load::server::Program;
 pub const MEMCACHED: &str = "memcached";
 /// cachet with its section under a lock: what the source calls unmodified.
 pub const LOCK: &str = "lock";
-/// By message with the source's three optimisations: what it calls modified.
+/// Version by message with the source's three optimisations: what it calls modified.
 pub const MESSAGE: &str = "message";
-/// By message without any.
+/// Version by message without any optimisation.
 pub const PLAIN: &str = "plain";
 
 /// One of the source's optimisations.
@@ -59,11 +59,11 @@ pub struct Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Memcached,
-    /// By the option that names a mode.
+    /// A mode, by the option that names it.
     Mode(&'static str),
-    /// By message, with some of the source's optimisations, a bit each.
+    /// Version by message, with some of the source's optimisations, a bit each.
     Message(u8),
-    /// By message, with our own queue, whose requests lie in lines of their senders.
+    /// Version by message, with our own queue, whose requests lie in lines of their senders.
     Lines,
 }
 
@@ -131,13 +131,13 @@ impl Kind {
         KINDS.iter().find(|kind| kind.id == id)
     }
 
-    /// Is it the real memcached?
+    /// True if it is the real memcached.
     #[must_use]
     pub fn is_memcached(&self) -> bool {
         self.how == How::Memcached
     }
 
-    /// Does its section run on a thread of its own?
+    /// True if its section runs on a thread of its own.
     #[must_use]
     pub fn is_asynchronous(&self) -> bool {
         matches!(self.how, How::Message(_) | How::Lines)

@@ -72,7 +72,7 @@ pub struct Setup<'a> {
     pub memory_mib: usize,
     /// Keys.
     pub keys: u64,
-    /// How long a run counts.
+    /// Length of the measured part of a run.
     pub run: Duration,
     /// Length of a tick, ns.
     pub ns_per_tick: f64,

@@ -201,8 +201,8 @@ fn of_ratios(sides: [&[f64]; 4]) -> Option<Figure> {
     Some(between(ratio.value, ratio.low, ratio.high))
 }
 
-/// With an optimisation over without it, in all pairs that differ in it alone: the geometric mean
-/// of the ratios of medians, with its bootstrap interval.
+/// The effect of an optimisation: the rate with it over that without it, in all pairs that differ
+/// in it alone. It is the geometric mean of the ratios of medians, with its bootstrap interval.
 fn effect<'a>(
     pairs: &[(&'static str, &'static str)],
     of: impl Fn(&'static str) -> &'a [f64],

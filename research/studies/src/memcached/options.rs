@@ -21,7 +21,7 @@ pub struct Options {
     pub quick: bool,
     /// Runs of each server under each load; `None` for 5, or 2 with short ones.
     pub repeats: Option<u32>,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
     /// Server threads; empty for what the machine carries.
     pub threads: Vec<u32>,
@@ -41,7 +41,8 @@ impl Options {
         self.repeats.unwrap_or(if self.quick { 2 } else { 5 })
     }
 
-    /// How long a run counts, in milliseconds. Of throughput by threads and mix there are many.
+    /// Length of the measured part of a run, in milliseconds. The experiment of throughput by
+    /// threads and mix has many runs.
     #[must_use]
     pub const fn run_ms(&self, experiment: Experiment) -> u64 {
         match (experiment, self.quick) {
@@ -80,7 +81,7 @@ impl Options {
         counts
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)

@@ -25,7 +25,7 @@ pub struct Case {
     pub threads: u32,
     /// A name of [`KINDS`].
     pub kind: String,
-    /// Are the server's threads bound to cores?
+    /// True if the server's threads are bound to cores.
     pub is_bound: bool,
 }
 
@@ -61,9 +61,9 @@ impl study::Case for Case {
     }
 }
 
-/// All values fit in so much.
+/// Memory in which all values fit, MiB.
 const ROOMY_MIB: usize = 1024;
-/// So much for ten times as much data; with short runs.
+/// Memory limits for ten times as much data: in long and in short runs, MiB.
 const TIGHT_MIB: (usize, usize) = (64, 16);
 
 /// Memory that values may need in MiB, and the number of keys.

@@ -34,7 +34,7 @@ pub struct Costs {
     pub curve: Vec<(f64, f64)>,
     /// A line that another core has modified, ns.
     pub transfer_ns: f64,
-    /// To a core that looks for it, one way, ns.
+    /// Hand-over to a core that looks for it, one way, ns.
     pub hand_over_ns: f64,
 }
 

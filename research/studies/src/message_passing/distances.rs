@@ -29,8 +29,8 @@ pub struct Traced {
     pub section_lines: usize,
     /// The number of them that are modified.
     pub modified_lines: usize,
-    /// For each level its lines, the share of all references that miss it, and the share of the
-    /// section's.
+    /// Misses of each level: its lines, the share of all references that miss it, and the share of
+    /// the section's.
     pub misses: Vec<(u64, f64, f64)>,
     /// The detectors' findings on displacement.
     pub displacement: Vec<String>,
@@ -124,7 +124,7 @@ fn report(config: &Config, levels: &[usize]) -> Result<Report, super::engine::Co
     Ok(analysis.report())
 }
 
-/// Is the walk that of a section under the lock?
+/// True if the walk is that of a section under the lock.
 #[must_use]
 pub fn is_locked(traced: &Traced) -> bool {
     traced.mode == Mode::Lock.to_string()

@@ -130,11 +130,11 @@ fn lines(results: &Results, fit: Fit, threads: usize, evidence: &mut Evidence) {
 /// Time that a further line of the section adds to an iteration of one loop, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slopes {
-    /// By message, while the section fits the first cache.
+    /// The slope by message, while the section fits the first cache.
     pub message: Option<f64>,
     /// Under the lock, with as many loops, for the same sections.
     pub lock: Option<f64>,
-    /// By message, beyond the first cache.
+    /// The slope by message, beyond the first cache.
     pub beyond: Option<f64>,
 }
 
@@ -180,8 +180,8 @@ struct Line {
 }
 
 impl Line {
-    /// How straight the points lie. If runs alone leave as much as the line does, they may as well
-    /// lie straight.
+    /// Measures how straight the points lie. If runs alone leave as much as the line does, they may
+    /// as well lie straight.
     fn figure(&self, noise: f64) -> Figure {
         let high = if self.residual <= noise {
             1.0

@@ -1,4 +1,4 @@
-//! Why claims came out as they did: what the machine's measured costs predict, and what detectors
+//! Reasons of the claims' results: what the machine's measured costs predict, and what detectors
 //! say.
 
 use std::collections::BTreeMap;

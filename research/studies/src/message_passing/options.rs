@@ -25,9 +25,9 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// A run is measured for so many seconds; `None` for 0.5, or 0.1 in a look. The source has 30.
     pub seconds: Option<f64>,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
-    /// With which numbers of threads; empty for those of the source's that there are cores for.
+    /// Numbers of threads; empty for those of the source's that there are cores for.
     pub threads: Vec<usize>,
     /// Defects of the source's listing, in all runs.
     pub defects: Defects,
@@ -49,13 +49,13 @@ impl Options {
         self.repeats.unwrap_or(if self.quick { 3 } else { 7 })
     }
 
-    /// How long a run is measured.
+    /// Length of a run's measurement, seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.seconds.unwrap_or(if self.quick { 0.1 } else { 0.5 })
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)

@@ -12,21 +12,21 @@ use crate::study;
 pub const DISPLACEMENT_THREADS: usize = 10;
 /// Those whose curves it names.
 pub const INVALIDATION_THREADS: [usize; 4] = [2, 4, 8, 12];
-/// For little, middling and much work for the server.
+/// Numbers of threads for little, middling and much work for the server.
 pub const MESSAGE_THREADS: [usize; 3] = [5, 9, 16];
 
-/// Which sizes data has.
+/// Scale of the data's sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// In proportion to this machine's first cache.
+    /// Sizes in proportion to this machine's first cache.
     Machine,
     /// The source's, for a first cache of 1,024 lines.
     Source,
 }
 
 impl Fit {
-    /// As tables and file names have it.
+    /// Its name in tables and file names.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Fit {
 pub struct Case {
     /// The experiment that it belongs to.
     pub experiment: Experiment,
-    /// With which sizes.
+    /// The scale of the sizes.
     pub fit: Fit,
     /// The value on the horizontal axis: lines of the section, lines modified, bytes of a message.
     pub x: usize,
@@ -215,8 +215,8 @@ impl Plan<'_> {
         places.into_iter().map(round).collect()
     }
 
-    /// Each defect with several numbers of lines to be modified, one run each: what is counted does
-    /// not vary.
+    /// Plans each defect with several numbers of lines to be modified, one run each: what is
+    /// counted does not vary.
     fn listing(&self) -> Round {
         let mut cases = Vec::new();
         for modified_lines in [1, 8, 16, 32, 64, 127] {

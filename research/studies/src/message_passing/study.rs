@@ -26,7 +26,8 @@ use crate::results::File;
 use crate::study::{Case as _, Ended, Round, Study};
 use crate::{StudyError, surroundings};
 
-/// If neither a measurement nor the system says how large the first cache is: as large as many are.
+/// Lines of the first cache if neither a measurement nor the system gives its size: as large as
+/// many are.
 const CACHE_LINES: usize = 512;
 
 /// The study. The profile says how large caches are and what transfers cost; without one the
@@ -38,7 +39,7 @@ pub struct MessagePassing {
 }
 
 impl MessagePassing {
-    /// With the machine's profile, if there is one.
+    /// Creates the study with the machine's profile, if there is one.
     #[must_use]
     pub fn new(profile: Option<Profile>) -> MessagePassing {
         MessagePassing {

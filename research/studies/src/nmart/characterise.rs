@@ -20,13 +20,13 @@ pub const QUANTITIES: [&str; 3] = [
 /// A quantity's samples, summed up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many.
+    /// The number of samples.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
     /// Their standard deviation.
     pub deviation: f64,
-    /// How many are in each bin, by the bins' upper edges.
+    /// Counts of the bins, by their upper edges.
     pub bins: Vec<(u64, u64)>,
 }
 
@@ -107,8 +107,8 @@ pub fn class_bytes(bytes: u64) -> u64 {
     hearth_allocators::nmart::mapping::search_map(bytes).1 as u64
 }
 
-/// From a trace of a single thread. `end` is the stamp of the program's end, 0 if it is not known;
-/// `ticks_per_us` what a microsecond has.
+/// Characterises a program from a trace of a single thread. `end` is the stamp of the program's
+/// end, 0 if it is not known; `ticks_per_us` is the number of ticks in a microsecond.
 #[must_use]
 pub fn characterise(events: impl Iterator<Item = Event>, end: u64, ticks_per_us: f64) -> Character {
     let (mut sizes, mut between, mut holding) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! How far nodes are from each other: the source's measuring tool, its generator, and its order.
+//! Distances of nodes from each other: the source's measuring tool, its generator, and its order.
 //!
 //! Its tool writes a file for each memory node, a line `epoch<TAB>processor<TAB>seconds` for each
 //! copy; its generator reads four of them and writes a C header. Here any number of nodes goes.
@@ -18,12 +18,12 @@ use hearth_sys::policy::{self, Policy};
 
 use crate::StudyError;
 
-/// How a fine table becomes one of whole numbers.
+/// Rounding of a fine table to whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
     /// Cut off: the source's four-node table.
     Truncated,
-    /// To the nearest: its listing, and its eight-node table.
+    /// Rounded to the nearest: its listing, and its eight-node table.
     Rounded,
 }
 
@@ -118,8 +118,9 @@ pub fn header(table: &[Vec<u16>]) -> String {
     text + "};\n\n#endif\n"
 }
 
-/// For each node all nodes, the nearest first, itself in front; of equally far ones the lower
-/// number. `means` are by memory node and processors' node: it is asked from the latter.
+/// Orders for each node all nodes, the nearest first, itself in front; of equally far ones the
+/// lower number. `means` are by memory node and processors' node: the order is asked from the
+/// latter.
 #[must_use]
 pub fn orders(means: &[Vec<f64>]) -> Vec<Vec<usize>> {
     transpose(means)
@@ -141,13 +142,14 @@ pub fn orders(means: &[Vec<f64>]) -> Vec<Vec<usize>> {
 /// Behaviour of the measuring tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As its text says: memory is bound to a node, and every processor copies there.
+    /// The mode of its text: memory is bound to a node, and every processor copies there.
     Bound,
-    /// As its listing goes: each processor touches a buffer first, and every processor copies it.
+    /// The mode of its listing: each processor touches a buffer first, and every processor copies
+    /// it.
     FirstTouch,
 }
 
-/// How long the tool works.
+/// Extent of the tool's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// The buffer. The source's text says 256 MB, its listing 5 MB.

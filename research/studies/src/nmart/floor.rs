@@ -15,7 +15,7 @@ pub struct Floor {
     differs: bool,
 }
 
-/// Longest of the floors, over all runs.
+/// Floors over all runs: the longest and the sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Least {
     /// Runs that went in.
@@ -49,7 +49,7 @@ impl Floor {
         self.differs |= count != self.calls.len();
     }
 
-    /// How many runs there were.
+    /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> u32 {
         self.runs

@@ -42,14 +42,14 @@ pub struct Launch<'a> {
     pub mode: Option<Mode>,
     /// It has our input and output, instead of none and of being kept.
     pub is_shown: bool,
-    /// How often its memory is looked at; if not, how often it is looked whether it has ended.
+    /// Interval of looks at its memory; if `None`, only its end is watched for.
     pub watch: Option<Duration>,
 }
 
 /// Records that fit a meter's file: more calls than any program here makes. The file is sparse.
 const TIMES: usize = 16 << 20;
 const EVENTS: usize = 6 << 20;
-/// How often it is looked whether a program has ended, if nothing else is.
+/// Interval of checks whether a program has ended, if nothing else is watched.
 const BEAT: Duration = Duration::from_micros(500);
 
 /// Result of a run.
@@ -61,7 +61,7 @@ pub struct Ran {
     pub said: String,
     /// The peaks of its memory: as looked at, and as it was at its end.
     pub peaks: Option<Status>,
-    /// From start to end, the program's loading included.
+    /// Time from start to end, the program's loading included.
     pub seconds: f64,
 }
 
@@ -94,7 +94,7 @@ impl Ran {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug)]
 pub enum Ended {
     /// Well.

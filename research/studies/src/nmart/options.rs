@@ -106,11 +106,11 @@ pub struct Options {
     pub quick: bool,
     /// Runs of each program with each allocator; `None` for what suits the experiment.
     pub repeats: Option<u32>,
-    /// Which experiments; empty for all.
+    /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
-    /// Which allocators, by name; empty for all that are there.
+    /// Allocators to run with, by name; empty for all that are there.
     pub allocators: Vec<String>,
-    /// Which workloads, by name; empty for all.
+    /// Workloads to run, by name; empty for all.
     pub workloads: Vec<String>,
     /// Folder of the allocators as published, their meter and their load; beside the command if not
     /// given.
@@ -134,7 +134,7 @@ pub struct Sizes {
     pub requests: u32,
     /// The large block, MB.
     pub large_mb: (u32, u32),
-    /// How often it is gone over.
+    /// Numbers of passes over it.
     pub passes: (u32, u32),
     /// The distances' buffer.
     pub distance_bytes: usize,
@@ -191,13 +191,13 @@ impl Options {
         }
     }
 
-    /// Is this experiment wanted?
+    /// True if this experiment is wanted.
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
     }
 
-    /// Is this workload wanted?
+    /// True if this workload is wanted.
     #[must_use]
     pub fn wants_workload(&self, name: &str) -> bool {
         self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == name)

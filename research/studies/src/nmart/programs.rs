@@ -21,7 +21,7 @@ use crate::StudyError;
 /// A program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Such as `gawk2`.
+    /// Its name, such as `gawk2`.
     pub id: String,
     /// The source's program that it stands for, with the set: `cfrac1`.
     pub stands_for: String,

@@ -50,7 +50,7 @@ pub struct Times {
     pub program: &'static str,
     /// 1 to 3, light to heavy.
     pub set: u8,
-    /// As this study calls it.
+    /// The allocator's name in this study.
     pub allocator: &'static str,
     /// True for `free`, false for `malloc`.
     pub is_free: bool,
@@ -65,7 +65,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Which figure of this study's it is.
+    /// Name of this study's figure for it.
     #[must_use]
     pub const fn figure(&self) -> &'static str {
         match (self.is_longest, self.is_free) {
@@ -107,7 +107,7 @@ pub struct Synthetic {
     pub model: &'static str,
     /// Threads.
     pub threads: u32,
-    /// As this study calls it.
+    /// The allocator's name in this study.
     pub allocator: &'static str,
     /// Mean and standard deviation with memory of the node that the threads run on.
     pub local: (f64, f64),
@@ -133,7 +133,7 @@ pub fn synthetic() -> impl Iterator<Item = Synthetic> {
 pub struct Figure {
     /// A program, with its set's number for those of sets 1 to 3: `cfrac1`, `larson`.
     pub workload: (&'static str, u8),
-    /// As this study calls it.
+    /// The allocator's name in this study.
     pub allocator: &'static str,
     /// `requested_bytes`, `provided_bytes`, `internal_frag_pct`, `peak_kB`, `data_kB`, `cycles`,
     /// `instructions`, `L1_miss_pct`, `L3_miss_pct` or `elapsed_s`.
@@ -174,7 +174,7 @@ pub struct Bin {
     pub workload: &'static str,
     /// Its upper edge, which belongs to it; `None` for the last bin.
     pub up_to: Option<u64>,
-    /// How many sizes, times between requests, holding times.
+    /// Numbers of sizes, times between requests, holding times.
     pub counts: [u64; 3],
 }
 

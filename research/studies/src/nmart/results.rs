@@ -25,7 +25,7 @@ pub type Folder = results::Folder<Results>;
 pub struct Cell {
     /// The experiment that it belongs to.
     pub experiment: Experiment,
-    /// Such as `gawk2`, `larson`, `mean/8/local`.
+    /// The workload, such as `gawk2`, `larson`, `mean/8/local`.
     pub workload: String,
     /// The published workload beside it, if there is one.
     pub stands_for: Option<String>,
@@ -33,7 +33,7 @@ pub struct Cell {
     pub allocator: String,
     /// The measured figures.
     pub figures: Figures,
-    /// Why it could not be run, if so.
+    /// The reason why it could not be run, if so.
     pub failed: Option<String>,
 }
 
@@ -69,9 +69,9 @@ pub struct Results {
     /// The run that they belong to.
     #[serde(flatten)]
     pub about: About,
-    /// How.
+    /// The options of the run.
     pub options: Options,
-    /// With what.
+    /// The allocators that it ran with.
     pub allocators: Vec<Allocator>,
     /// Nanoseconds to one of the meter's units.
     pub ns_per_unit: f64,
@@ -84,7 +84,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Nothing yet.
+    /// Creates an empty value.
     #[must_use]
     pub fn new(machine: Machine, options: Options) -> Results {
         Results {

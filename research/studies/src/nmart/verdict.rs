@@ -17,7 +17,7 @@ type Figures = BTreeMap<(Experiment, String, &'static str), BTreeMap<&'static st
 /// Evidence that claims are judged from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// By experiment, workload and figure; then by allocator.
+    /// Figures by experiment, workload and figure; then by allocator.
     figures: Figures,
 }
 
@@ -191,7 +191,7 @@ impl Evidence {
         )
     }
 
-    /// Not of the source, whose runs do not have it.
+    /// Judges the floors, a claim of ours: the source's runs do not have them.
     fn floors(&self) -> Verdict {
         let rows = self.rows(Experiment::Times, "floor_allocate_max", |(mean, _)| mean);
         judged(
@@ -268,7 +268,8 @@ impl Evidence {
         )
     }
 
-    /// Not of the source, whose figure is smaller than nMART's own headers are.
+    /// Judges the waste without headers, a claim of ours: the source's figure is smaller than
+    /// nMART's own headers are.
     fn wastes_less_without_headers(&self) -> Verdict {
         let rows = self.rows(
             Experiment::Fragments,

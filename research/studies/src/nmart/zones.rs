@@ -1,7 +1,8 @@
-//! Which node's memory a kernel takes when a node's own is used up: the lists that Linux 3.0.4
-//! makes from a table of distances, simulated. A measured table changes nothing but these lists.
+//! Fallback lists, which say which node's memory a kernel takes when a node's own is used up: the
+//! lists that Linux 3.0.4 makes from a table of distances, simulated. A measured table changes
+//! nothing but these lists.
 
-/// For each node all nodes in the order in which the kernel tries them.
+/// Lists for each node all nodes in the order in which the kernel tries them.
 ///
 /// `table` is by the asking node and the memory's. As in `build_zonelists`: the next node is the
 /// one of least distance, those behind the asking node before those in front, less loaded ones
@@ -75,7 +76,7 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// With the same number of pages on each node.
+    /// Creates zones with the same number of pages on each node.
     #[must_use]
     pub fn new(orders: Vec<Vec<usize>>, pages: u64) -> Zones {
         let free = vec![pages; orders.len()];

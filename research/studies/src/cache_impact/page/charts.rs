@@ -17,7 +17,7 @@ use super::super::verdict::Evidence;
 pub(super) enum Range {
     /// All.
     Full,
-    /// As the source's second plot: 8 to 400064 bytes.
+    /// The range of the source's second plot: 8 to 400064 bytes.
     Zoom,
 }
 
@@ -233,7 +233,7 @@ pub(super) fn difference(title: &str, evidence: &Evidence) -> Picture {
     .draw()
 }
 
-/// How many of a size's runs nothing disturbed.
+/// The share of a size's runs that nothing disturbed.
 pub(super) fn clean_share(results: &Results, capacities: &[(String, u64)]) -> Picture {
     let series = Type::ALL.into_iter().filter_map(|kind| {
         let rows = results.joined(Sweep::Exchange(kind.into()));

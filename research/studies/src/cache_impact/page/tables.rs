@@ -226,7 +226,7 @@ const ERROR_COLUMNS: [&str; 8] = [
     ">rank correlation",
 ];
 
-/// How well the source's model did, by region.
+/// Errors of the source's model, by region.
 pub(super) fn errors(model: &str, evidence: &Evidence) -> Table {
     let triples = Type::ALL.map(|kind| evidence.predictions(kind));
     errors_of(model, &triples, &evidence.capacities)

@@ -26,8 +26,8 @@ pub struct Config {
     /// The source's N. By message one of them is the server, unless `server_counted` says
     /// otherwise.
     pub threads: usize,
-    /// By message, is the server one of the threads? Yes, in the source. In `auto` it never is, as
-    /// it is not known beforehand whether there is one.
+    /// True if the server is one of the threads, by message. It is, in the source. In `auto` it
+    /// never is, as it is not known beforehand whether there is a server.
     pub server_counted: bool,
     /// The source's n1: lines of each loop's own data.
     pub local_lines: usize,
@@ -41,28 +41,29 @@ pub struct Config {
     pub seconds: f64,
     /// It has run for so long before.
     pub warm_up_seconds: f64,
-    /// How often it is measured.
+    /// Number of repetitions.
     pub repetitions: u32,
     /// Seed of the shuffles; each repetition shuffles anew.
     pub seed: u64,
-    /// Which lock; the source does not say which it had.
+    /// The lock; the source does not say which it had.
     #[serde(with = "by_name")]
     pub lock: LockKind,
     /// The source had `single-copy` here, which is the default; `zero-copy`, `double-copy`, and
     /// Hearth's `lines`.
     #[serde(with = "by_name")]
     pub queue: Queue,
-    /// Does the server take all that a queue holds at once? Not in the source's microbenchmark.
+    /// True if the server takes all that a queue holds at once. It does not in the source's
+    /// microbenchmark.
     pub drain_all: bool,
-    /// How clients wait.
+    /// The way in which clients wait.
     pub wait: Waiting,
-    /// How the server waits.
+    /// The way in which the server waits.
     pub server_wait: Waiting,
-    /// Is each thread kept on one core?
+    /// True if each thread is kept on one core.
     pub pin: bool,
     /// All data is in one mapping of so many MiB.
     pub pool_mib: usize,
-    /// Is it to be on huge pages? What the system gave is told with the results.
+    /// True if huge pages are asked for. The results say what the system gave.
     pub huge_pages: bool,
     /// Defects of the source's listing, to be had back.
     pub defects: Defects,
@@ -87,13 +88,13 @@ pub struct Defects {
 }
 
 impl Defects {
-    /// Is the listing's mask used at all?
+    /// True if the listing's mask is used at all.
     pub(super) fn masks(self) -> bool {
         self.power_of_two_mask || self.counter_kept || self.head_unmodified
     }
 }
 
-/// How somebody waits.
+/// The way in which a thread waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
@@ -102,7 +103,7 @@ pub enum Waiting {
     SpinThenPark,
     /// Sleeps at once.
     Park,
-    /// Never sleeps.
+    /// Spins and never sleeps.
     Spin,
     /// Looks for so many microseconds, then sleeps.
     SpinUs(f64),
@@ -245,14 +246,14 @@ impl Config {
     }
 }
 
-/// Why a configuration cannot be used.
+/// Reason why a configuration cannot be used.
 #[derive(Debug)]
 pub enum ConfigError {
     /// The file cannot be read.
     File {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
     /// It is no JSON, or has a name or a kind of value that is not known; the error says where.

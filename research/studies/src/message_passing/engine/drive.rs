@@ -21,7 +21,7 @@ const CALIBRATION_MS: u64 = 20;
 /// The words of a message that the server reads, and the client writes: one a line.
 const WORDS_A_LINE: usize = 8;
 
-/// Why a run could not be made.
+/// Reason why a run could not be made.
 #[derive(Debug)]
 pub enum RunError {
     /// The configuration asks for what cannot be.

@@ -10,7 +10,7 @@ const SOURCE_CACHE_LINES: usize = 1024;
 /// Lines of the section in the second and third experiment.
 const SECTION_LINES: usize = 128;
 
-/// Which of the three.
+/// The source's three experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Experiment {
@@ -22,7 +22,7 @@ pub enum Experiment {
     MessageSize,
 }
 
-/// Which sizes.
+/// Sizes of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
@@ -102,8 +102,8 @@ pub fn cells(
     cells
 }
 
-/// From an eighth of 64 lines, where messages cost more than they save, to all of the loop's own
-/// data.
+/// Cells from an eighth of 64 lines, where messages cost more than they save, to all of the loop's
+/// own data.
 fn displacement(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     for lines in [
         8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 1280, 1536, 2048,
@@ -146,8 +146,8 @@ fn invalidation(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     }
 }
 
-/// With sections of 128 lines as the source's caption has it, and of one line as its text has it.
-/// Only single copies move the message itself.
+/// Cells with sections of 128 lines as the source's caption has it, and of one line as its text has
+/// it. Only single copies move the message itself.
 fn message_size(sizes: Sizes, base: &Config, cells: &mut Vec<Cell>) {
     for section_lines in [sizes.scaled(SECTION_LINES), 1] {
         for message_bytes in MESSAGE_BYTES.into_iter().filter(|&bytes| bytes > 0) {

@@ -10,7 +10,7 @@ use super::drive::{RunError, run};
 use super::experiments::{Cell, Experiment, Sizes, cells};
 use super::measured::Spread;
 
-/// In a cell `auto` may be so much below the better mode.
+/// Share by which `auto` may lie below the better mode in a cell.
 pub const MARGIN: f64 = 0.05;
 
 /// A cell, with the same loops in all modes: the server comes in addition.
@@ -28,18 +28,19 @@ pub struct Row {
     pub lock: f64,
     /// Combining.
     pub combine: f64,
-    /// By message.
+    /// The rate by message.
     pub message: f64,
-    /// In `auto`.
+    /// The rate in `auto`.
     pub auto: f64,
-    /// In each turn `auto` over the mode whose median is best; the median and the range.
+    /// The rate of `auto` in each turn, over that of the mode whose median is best; the median and
+    /// the range.
     pub ratio: Spread,
     /// The section's own explanation in `auto`.
     pub explained: String,
 }
 
 impl Row {
-    /// Is `auto` within [`MARGIN`] of the best mode, by the median of the turns?
+    /// True if `auto` is within [`MARGIN`] of the best mode, by the median of the turns.
     pub fn holds(&self) -> bool {
         self.ratio.median >= 1.0 - MARGIN
     }

@@ -22,7 +22,7 @@ pub struct Measured {
     pub lines_modified: usize,
     /// Iterations of the loop that made fewest, over those of the loop that made most.
     pub fairness: f64,
-    /// So long it was measured.
+    /// Length of the measurement, seconds.
     pub seconds: f64,
     /// The pages that the data was on.
     pub pages: Pages,
@@ -48,11 +48,11 @@ pub struct Spread {
 pub struct Summary {
     /// Iterations of all loops per second.
     pub iterations_per_second: Spread,
-    /// As [`Measured::cycles_per_iteration`].
+    /// The spread of [`Measured::cycles_per_iteration`].
     pub cycles_per_iteration: Spread,
-    /// As [`Measured::server_busy_percent`].
+    /// The spread of [`Measured::server_busy_percent`].
     pub server_busy_percent: Option<Spread>,
-    /// Each by itself.
+    /// The single repetitions.
     pub repetitions: Vec<Measured>,
 }
 

@@ -39,7 +39,7 @@ fn shuffles_differ_by_seed_and_only_by_that() {
     assert_ne!(order(1), order(2));
 }
 
-/// How many lines each of three passes modifies, and how many it moves over.
+/// Lines that each of three passes modifies, and lines that it moves over.
 fn passes(lines: usize, modified: usize, defects: Defects) -> Vec<(u64, u64)> {
     let words = words(lines);
     let lines = Lines::shuffled(&words, &mut Random(3));

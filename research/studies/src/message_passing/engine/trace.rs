@@ -13,11 +13,11 @@ use super::walk::{Lines, Random, WORDS};
 pub struct Reference {
     /// The thread that makes it: loops from 0 on; by message the server comes after them.
     pub thread: u32,
-    /// In the section, or in the loop's own data?
+    /// True in the section, false in the loop's own data.
     pub in_section: bool,
     /// The line, by its place in the data of all.
     pub line: u64,
-    /// Is it modified?
+    /// True if it is modified.
     pub write: bool,
 }
 
@@ -71,7 +71,7 @@ pub fn trace(
     Ok(())
 }
 
-/// As the walk chooses them: evenly spread over its moves.
+/// True for the lines that the walk modifies: evenly spread over its moves.
 fn is_modified(at: usize, config: &Config) -> bool {
     let (modified, lines) = (config.modified_lines, config.section_lines);
     (at + 1) * modified / lines > at * modified / lines

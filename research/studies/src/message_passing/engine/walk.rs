@@ -63,7 +63,7 @@ impl<'a> Lines<'a> {
         &self.words[line * WORDS]
     }
 
-    /// How often a line was modified.
+    /// The counter of a line's modifications.
     #[inline(always)]
     fn count(self, line: usize) -> &'a AtomicU64 {
         &self.words[line * WORDS + 1]
@@ -95,7 +95,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// How often lines were modified, together.
+    /// Total of the lines' modifications.
     pub(super) fn modifications(self) -> u64 {
         (0..self.len())
             .map(|line| self.count(line).load(Relaxed))

@@ -9,7 +9,7 @@ use super::super::results::{BUSY, CYCLES, Cell, MODIFIED, RATE, Results};
 use crate::judging::Figure;
 use crate::study::Case as _;
 
-/// How a mode runs a section.
+/// Says how a mode runs a section.
 pub(super) fn mode_in_words(mode: &str) -> &str {
     match mode {
         "lock" => "under the lock",

@@ -9,16 +9,16 @@ use super::super::results::{Results, published as published_figure};
 use super::super::zones::{SQUARE, fallback, hops, remote_cost};
 use hearth_stats::Summary;
 
-/// How figures are written.
+/// Format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Show {
     /// Thousands of cycles, with the most of all runs.
     Kilocycles,
     /// Parts of a hundred.
     Percent,
-    /// As they are, whole.
+    /// Whole numbers, unchanged.
     Plain,
-    /// With the deviation.
+    /// Seconds with the deviation.
     Seconds,
 }
 
