@@ -5,7 +5,7 @@
 //! one of the source's three experiments (displacement, invalidation, message-size) and prints a
 //! line for each cell, with commas; SIZES is `source`, or the KiB of a first cache.
 //! `message_passing grid CACHE_KIB LOOPS SECONDS TURNS` compares `auto` with each mode in every
-//! cell, for sizes in proportion to a first cache of so many KiB; LOOPS is a list such as `1,2`.
+//! cell, for sizes in proportion to a first cache of that many KiB; LOOPS is a list such as `1,2`.
 //! Its status is 1 if `auto` is more than 5 % below the best mode in some cell.
 
 #![expect(

@@ -2,9 +2,10 @@
 //!
 //! A study's claims are rows of a table in Markdown, `published/STUDY/claims.md`: what is claimed,
 //! the relations that must hold for it, the size of the first ratio if the source gives one, and
-//! what a machine needs to tell. The figures that relations speak of have names; a source's
-//! findings name them in `findings.csv`, and a study's `verdict` computes the same names from what
-//! was measured. So one rule judges both, and answers differ only because machines and programs do.
+//! the machine that is needed to decide it. The figures that relations speak of have names; a
+//! source's findings name them in `findings.csv`, and a study's `verdict` computes the same names
+//! from what was measured. So one rule judges both, and answers differ only because machines and
+//! programs do.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ pub struct Claims {
     ///
     /// Relations are `name: relation`, with semicolons between; a relation is `more`, `alike`,
     /// `less` or several of them with `or` between. Needs are `4 cores` (without them nothing is
-    /// told), `8 cores to refute` or `10 threads to refute` (with fewer a claim that does not hold
-    /// is not refuted), or `4 cores for its size`.
+    /// decided), `8 cores to refute` or `10 threads to refute` (with fewer a claim that does not
+    /// hold is not refuted), or `4 cores for its size`.
     pub table: &'static str,
     /// Tolerance between a ratio and the published one.
     pub size: Size,

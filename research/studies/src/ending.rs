@@ -13,9 +13,9 @@ pub enum Outcome {
 
 /// Reason why a study ends early.
 pub(crate) enum End {
-    /// It was told to.
+    /// It was asked to.
     Cancelled,
-    /// It cannot go on.
+    /// It cannot continue.
     Failed(StudyError),
 }
 

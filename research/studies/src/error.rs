@@ -94,12 +94,12 @@ pub enum StudyError {
         /// The reason, with what to change.
         why: String,
     },
-    /// The folder holds an earlier run, and nobody said to go on with it.
+    /// The folder holds an earlier run, and the caller did not ask to continue it.
     Occupied {
         /// The folder.
         folder: PathBuf,
     },
-    /// The folder holds a run of another kind or machine, which cannot be gone on with.
+    /// The folder holds a run of another kind or machine, which cannot be continued.
     OtherRun {
         /// The folder.
         folder: PathBuf,

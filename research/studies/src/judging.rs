@@ -1,4 +1,4 @@
-//! Claims, judged by rules. The same rules judge what is measured here and what a source published.
+//! Claims, judged by rules. The same rules judge our measurements and a source's figures.
 //!
 //! Everything compared is a ratio of two figures. Two are *alike* if they differ by no more than
 //! [`ALIKE`] and nothing speaks against it; one is *more* if the whole interval of the ratio is
@@ -14,7 +14,7 @@ pub enum Answer {
     No,
     /// One half of the question yes, the other no.
     InPart,
-    /// This machine or these data cannot tell.
+    /// This machine or these data cannot decide it.
     CannotTell,
 }
 
@@ -141,7 +141,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A claim and what is said of it.
+/// A claim and its judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Its name in tables.

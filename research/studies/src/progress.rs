@@ -13,7 +13,7 @@ pub struct Progress {
     pub what: String,
 }
 
-/// The runs of a study, seen by whoever waits for it and may end it.
+/// The runs of a study, reported to the caller, who waits for it and may end it.
 pub(crate) struct Watched<'a> {
     pub(crate) cancel: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),

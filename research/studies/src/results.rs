@@ -127,7 +127,7 @@ pub struct Cell<C> {
 }
 
 impl<C> Cell<C> {
-    /// Creates an empty value.
+    /// Creates a cell without runs.
     #[must_use]
     pub fn new(case: C) -> Cell<C> {
         Cell {
@@ -268,7 +268,7 @@ impl<R: Found> Folder<R> {
         &self.path
     }
 
-    /// Opens or makes the folder, and reads what is there if it is to be gone on with.
+    /// Opens or makes the folder, and reads its contents if the run is to be continued.
     ///
     /// # Errors
     /// It holds results and `resume` is false; they were made on another machine or with other

@@ -158,7 +158,7 @@ pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
     /// A look, not a result?
     fn is_quick(&self) -> bool;
 
-    /// Checks what was asked for.
+    /// Checks the options.
     ///
     /// # Errors
     /// A count or a time that makes no sense.
@@ -169,7 +169,7 @@ pub trait Choice: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
     fn differs(&self, other: &Self) -> Option<&'static str>;
 }
 
-/// A study: what there is to run and what is claimed.
+/// A study: its runs and its claims.
 pub trait Study: Sized + 'static {
     /// The name on the command line, and of its page.
     const NAME: &'static str;
@@ -185,7 +185,7 @@ pub trait Study: Sized + 'static {
     /// programs.
     type Site: Clone + PartialEq + Serialize + DeserializeOwned + Debug;
 
-    /// Looks at what there is.
+    /// Looks at the machine and the programs.
     ///
     /// # Errors
     /// The machine or the programs are unfit for the study.
@@ -198,10 +198,10 @@ pub trait Study: Sized + 'static {
     /// Names the difference that keeps results of one site from being joined with those of another.
     fn differs(was: &Self::Site, is: &Self::Site) -> Option<&'static str>;
 
-    /// Prepares for runs, and notes in the results what there is to be said before them.
+    /// Prepares for runs, and adds the notes on them to the results.
     ///
     /// # Errors
-    /// Something that all runs need is not to be had.
+    /// Something that all runs need is not available.
     fn begin(
         &mut self,
         system: &dyn System,
@@ -212,7 +212,7 @@ pub trait Study: Sized + 'static {
     /// Lists the runs, in order.
     ///
     /// # Errors
-    /// Something that all runs need is not to be had.
+    /// Something that all runs need is not available.
     fn rounds(&mut self, results: &mut Results<Self>)
     -> Result<Vec<Round<Self::Case>>, StudyError>;
 
@@ -231,10 +231,10 @@ pub trait Study: Sized + 'static {
         cancel: &AtomicBool,
     ) -> Result<Ended, StudyError>;
 
-    /// Ends what was prepared for a round.
+    /// Ends the preparations of a round.
     fn close(&mut self) {}
 
-    /// Notes in the results what there is to be said after the runs.
+    /// Adds the notes after the runs to the results.
     fn end(&mut self, _results: &mut Results<Self>) {}
 
     /// A line that says which study this is and where it ran.
@@ -267,7 +267,7 @@ pub struct Results<S: Study> {
 }
 
 impl<S: Study> Results<S> {
-    /// Creates an empty value.
+    /// Creates results without runs.
     #[must_use]
     pub fn new(machine: results::Machine, site: S::Site, options: S::Options) -> Results<S> {
         Results {
@@ -347,8 +347,8 @@ impl<S: Study> Found for Results<S> {
 
 /// Runs a study and keeps everything in `folder`.
 ///
-/// `progress` is told before each run. When `cancel` becomes true the run under way is the last;
-/// with `resume` the study goes on with what is missing. The calling thread may be kept to the
+/// `progress` is called before each run. When `cancel` becomes true the run under way is the last;
+/// with `resume` the study continues with the missing runs. The calling thread may be kept to the
 /// study's cores.
 ///
 /// # Errors
@@ -368,7 +368,7 @@ pub fn run<S: Study>(
     let empty = Results::new(surroundings::machine(system)?, site, options.clone());
     let (folder, mut results) = Folder::open(folder, empty, resume)?;
     let about = &mut results.about;
-    // Of an earlier part, if this goes on with it; what disturbed runs is in their figures.
+    // Notes of an earlier part go, if this continues it; disturbances of runs are in their figures.
     about
         .notes
         .retain(|note| !OF_A_PART.iter().any(|begin| note.starts_with(begin)));
@@ -395,7 +395,7 @@ pub fn run<S: Study>(
 
 /// Begins of notes that are of the part in which they were made.
 const OF_A_PART: [&str; 2] = ["the machine was not idle", "the hypervisor took"];
-/// The end of a note that changes as a study goes on.
+/// The end of a note that changes as a study continues.
 const AMID: &str = "runs were made while others kept more than a tenth of a core busy, each time that they were tried";
 
 fn note_disturbed<C>(about: &mut About, cells: &[Cell<C>]) {

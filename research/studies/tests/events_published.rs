@@ -1,5 +1,5 @@
 //! The study of event servers: the published findings give the published answers by the rules that
-//! judge this machine; the rules by themselves, on results that are made up; what is run.
+//! judge this machine; the rules by themselves, on results that are made up; the plan of runs.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ fn a_claim_needs_its_direction_its_size_and_cores() {
     assert_eq!(verdict(&part, "edge-over-select").answer, Answer::InPart);
 }
 
-/// Results of a machine with so many cores for the server, in which the source is right: the
+/// Results of a machine with `server_cores` cores for the server, in which the source is right: the
 /// waiting thread or the serial section sets the limit, and threads beyond ten harm
 /// Half-Sync/Half-Async.
 fn as_published(server_cores: usize) -> Results {

@@ -61,7 +61,7 @@ fn few_cores_do_not_refute_what_many_contend_for() {
     assert_eq!(verdict(&evidence, "spinning").answer, Answer::CannotTell);
 }
 
-/// Results of a machine of so many cores, by a law for each figure.
+/// Results of a machine of `cores` cores, by a law for each figure.
 fn made_up(cores: usize, law: impl Fn(&Case, &str) -> f64) -> Results {
     let options = Options::default();
     let machine = Default::default();

@@ -223,7 +223,7 @@ fn costs_lie_on_the_curve_and_add_up() {
     assert!((many.rate - 1e9 / 178.0).abs() < 1.0);
 }
 
-/// A pass under the lock goes over both data: each reference of the section is as far apart as both
+/// A pass under the lock walks both data: each reference of the section is as far apart as both
 /// are large. By message the section's stay in the first cache of the server.
 #[test]
 fn walks_are_displaced_under_the_lock_and_not_by_message() {

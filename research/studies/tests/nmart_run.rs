@@ -146,7 +146,7 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
     assert!(results.distances.is_some());
     let header = fs::read_to_string(folder.join("numa_distance_table.h")).unwrap();
     assert!(header.contains("{ 10"), "{header}");
-    // What was kept is what was found, and the page can be drawn from it.
+    // The kept results are those that were found, and the page can be drawn from it.
     let kept = Folder::at(&folder).results().unwrap().unwrap();
     assert_eq!(kept.cells.len(), results.cells.len());
     assert_eq!(kept.about.notes, results.about.notes);

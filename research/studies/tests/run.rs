@@ -103,7 +103,7 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
         let cell = |line: usize, at: usize| lines[line].split(',').nth(at);
         assert!((1..5).all(|line| cell(line, 2) == cell(1, 1)));
     }
-    // What was kept is what was found, and the page can be drawn from it.
+    // The kept results are those that were found, and the page can be drawn from it.
     let kept = Folder::read(&folder).unwrap();
     assert_eq!(kept.sweeps, results.sweeps);
     assert_eq!(kept.site, results.site);

@@ -224,8 +224,8 @@ pub fn errors(triples: &[(u64, f64, f64)], capacities: &[(String, u64)]) -> Vec<
 /// Our model's prediction for the sizes of a sweep: size, predicted, measured, ns.
 ///
 /// It predicts an exchange between threads that exist. For experiments 2 to 4 the measured time of
-/// exchanging nothing takes the place of the model's own hand-over. Why it has no answer is told in
-/// a sentence.
+/// exchanging nothing takes the place of the model's own hand-over. Why it has no answer is
+/// explained in a sentence.
 ///
 /// # Errors
 /// The profile is of another machine, or cannot be used.

@@ -88,7 +88,7 @@ impl Arena {
     /// Maps and touches memory for buffers of up to `bytes`.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// There is not enough memory.
     pub fn new(bytes: u64, is_aligned: bool) -> Result<Arena, StudyError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         Ok(Arena {
@@ -116,7 +116,7 @@ impl Arena {
 /// A fresh mapping, as the C library makes one for each allocation this large.
 ///
 /// # Errors
-/// There is not so much memory.
+/// There is not enough memory.
 pub fn fresh(bytes: u64) -> Result<Mapping, StudyError> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     Ok(Mapping::new(MapOptions {
@@ -181,7 +181,7 @@ pub struct Exchanger {
     start: Start,
     wraps: bool,
     maps_afresh: bool,
-    /// Refused pinning is what is to be seen.
+    /// A refused pinning is the effect to be shown.
     takes_refusal: bool,
 }
 
@@ -203,7 +203,7 @@ impl Exchanger {
     /// One run as published: everything from the buffer to the last join is timed.
     ///
     /// # Errors
-    /// A thread cannot be started or pinned, or there is no memory.
+    /// A thread cannot be started or pinned, or there is not enough memory.
     pub fn run(
         &mut self,
         experiment: u32,

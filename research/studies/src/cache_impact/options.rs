@@ -269,7 +269,7 @@ impl Options {
         super::schedule::bytes(self.sizes, self.quick, self.bytes_max)
     }
 
-    /// Checks what was asked for.
+    /// Checks the options.
     ///
     /// # Errors
     /// [`StudyError::Count`] for no repeats, or too many.

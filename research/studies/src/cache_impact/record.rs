@@ -128,7 +128,7 @@ pub struct Typical {
     pub is_clean: bool,
 }
 
-/// The head of the source's tables for so many repeats.
+/// The head of the source's tables for `repeats` repeats.
 #[must_use]
 pub fn head(repeats: u32) -> String {
     let mut text = String::from("N,Time,TimeMin");

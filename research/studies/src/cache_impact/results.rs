@@ -1,7 +1,7 @@
 //! All that a study found, and the folder it is kept in.
 //!
 //! `results.json` has all but the sweeps, and is replaced whole; a sweep's tables grow by a row at
-//! a time. Whatever stops a study, what is in the folder is good.
+//! a time. If a study is stopped for any reason, the folder's contents are good.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -99,7 +99,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Creates an empty value.
+    /// Creates results without runs.
     #[must_use]
     pub fn new(site: Site, options: Options) -> Results {
         Results {
@@ -134,13 +134,13 @@ impl Results {
         }
     }
 
-    /// All rows of what was measured, sweep after sweep.
+    /// All measured rows, sweep after sweep.
     pub fn rows(&self, sweep: Sweep) -> impl Iterator<Item = &Row> {
         let kept = self.sweeps.iter().filter(move |((of, _), _)| *of == sweep);
         kept.flat_map(|(_, rows)| rows)
     }
 
-    /// The rows of what was measured, runs of one size joined over the sweeps, by size.
+    /// The measured rows, runs of one size joined over the sweeps, by size.
     #[must_use]
     pub fn joined(&self, sweep: Sweep) -> Vec<Row> {
         let mut by_bytes: BTreeMap<u64, Row> = BTreeMap::new();
@@ -180,7 +180,7 @@ impl Folder {
         }
     }
 
-    /// Opens or makes the folder, and reads what is there if it is to be gone on with.
+    /// Opens or makes the folder, and reads its contents if the run is to be continued.
     ///
     /// # Errors
     /// It holds results and `resume` is false; they were made on another machine or with other

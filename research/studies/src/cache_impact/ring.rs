@@ -72,7 +72,7 @@ fn visits(quick: bool) -> (f64, u32) {
 /// Walks one curve. `None` if the caller raised the flag.
 ///
 /// # Errors
-/// The core cannot be pinned to, or there is no memory.
+/// The core cannot be pinned to, or there is not enough memory.
 pub fn walk(
     system: &dyn System,
     core: usize,

@@ -39,8 +39,8 @@ pub struct Progress {
 
 /// Runs the study and keeps everything in `folder`.
 ///
-/// `progress` is told before each step. When `cancel` becomes true the study ends after the run
-/// that is under way, some tenths of a second at most; with `resume` it goes on from there.
+/// `progress` is called before each step. When `cancel` becomes true the study ends after the run
+/// that is under way, some tenths of a second at most; with `resume` it continues from there.
 ///
 /// # Errors
 /// Options that make no sense, a folder that is in use, a machine that does not say what it is, no
@@ -170,7 +170,7 @@ impl Session<'_> {
                 results.note(why);
             }
         }
-        // Threads that are ready stay where they are told; the source's numbers may not exist.
+        // Ready threads stay on the cores that they are given; the source's numbers may not exist.
         let is_sound = !self.options.has(Defect::Pinning);
         if self.options.wants(Experiment::Ready) && is_sound {
             let kinds = Type::ALL.into_iter();

@@ -21,7 +21,7 @@ pub struct ClaimedCache {
     pub threads: u32,
 }
 
-/// The cores that a sender and a receiver are told to run on, by the system's numbers. Negative
+/// The cores that a sender and a receiver are asked to run on, by the system's numbers. Negative
 /// ones are the source's; no system has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {

@@ -129,7 +129,7 @@ impl Snapshot {
     }
 }
 
-/// The file's text in place of what was there; nothing if it cannot be read.
+/// Replaces the text by the file's; it is empty if the file cannot be read.
 fn read(path: &str, text: &mut Vec<u8>) {
     text.clear();
     let whole = File::open(path).and_then(|mut file| file.read_to_end(text));

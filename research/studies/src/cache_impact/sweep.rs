@@ -122,7 +122,7 @@ impl Sweeper {
     /// One run over a buffer of `bytes`. The time is in the counter's [`Unit`].
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is not enough memory.
     pub fn run(&mut self, arena: &mut Arena, bytes: u64) -> Result<Run, StudyError> {
         let clock = self.clock;
         super::start::begin(self.start, &mut self.before, || clock.ticks());

@@ -138,7 +138,7 @@ pub struct EventCosts {
     /// Times that a thread which only reads the counter loses in one piece, ns: the gaps longer
     /// than [`GAP_NS`], of interrupts and of the hypervisor alike.
     pub gaps_ns: Vec<f64>,
-    /// Interrupts of all cores while the gaps were looked for.
+    /// Interrupts of all cores during the search for gaps.
     pub interrupts_meanwhile: u64,
     /// The first touch of a fresh small page less that of a touched one, ns: the median over
     /// blocks of pages.
@@ -159,7 +159,7 @@ const BLOCKS: usize = 32;
 /// The event tests.
 ///
 /// # Errors
-/// There is no memory.
+/// There is not enough memory.
 pub fn events(clock: &Clock) -> Result<EventCosts, StudyError> {
     let (gaps_ns, interrupts_meanwhile) = gaps(clock);
     Ok(EventCosts {

@@ -1,6 +1,6 @@
 //! The source's research questions, answered by rules.
 //!
-//! The same rules judge what is measured here and what the source published, so that an answer
+//! The same rules judge our measurements and the source's figures, so that an answer
 //! differs because the machine differs and for no other reason.
 //!
 //! A difference between placements is *noticeable* at a size if it is more than

@@ -21,7 +21,7 @@ const STEPS: [(&str, &str, &str); 7] = [
     ("send", "send_ns", "writes"),
 ];
 
-/// Sentences by claim. What is the cause of several is told with the first.
+/// Sentences by claim. A cause of several claims is given with the first.
 pub(super) fn explained(results: &Results) -> BTreeMap<&'static str, Vec<String>> {
     let ways = |pattern| ways(results, pattern);
     BTreeMap::from([

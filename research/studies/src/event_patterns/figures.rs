@@ -10,7 +10,7 @@
 //! | `others_cores` | how many of the cores in use others kept busy meanwhile, the hypervisor included |
 //! | `server_ns` | time of the server on its cores, a request |
 //! | `waits`, `events`, `reads`, `writes`, `rearmed`, `rung` | a request |
-//! | `events_a_wait` | connections that a wait told of |
+//! | `events_a_wait` | connections that a wait reported |
 //! | `sleeps` | times that a thread went to sleep, a request |
 //! | `obtain_ns` … `send_ns` | the mean time of each operation, time off the core included |
 //! | `call_ns` | a wait without the time asleep; where one thread alone waits |
@@ -124,7 +124,7 @@ fn others(before: &Moment, after: &Moment) -> f64 {
 #[must_use]
 pub fn figures(before: &Moment, after: &Moment, run: &Run) -> Figures {
     let mut found = of_server(&before.server, &after.server);
-    // A server that had no time to answer in the time that counts has told of another.
+    // A server that had no time to answer within the measured time has reported a longer one.
     let bytes = after
         .server
         .read_bytes
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!((of("call_ns"), of("waiter_busy")), (2_000.0, 0.5));
         assert_eq!(of("sleeps"), 0.5);
         assert!(!found.contains_key("enqueue_ns"));
-        // Nothing happened: nothing is said.
+        // Nothing happened, so that no figure is given.
         let none = of_server(&Snapshot::default(), &Snapshot::default());
         assert!(none.values().all(|value| value.is_finite()));
     }

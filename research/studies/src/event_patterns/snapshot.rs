@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub read_bytes: u64,
     /// Calls that wait.
     pub waits: u64,
-    /// Connections that they told of.
+    /// Connections that they reported.
     pub events: u64,
     /// Calls that read.
     pub reads: u64,

@@ -1,4 +1,4 @@
-//! The study as the engine runs it: what there is to say of the machine, and a run.
+//! The study as the engine runs it: notes on the machine, and a run.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

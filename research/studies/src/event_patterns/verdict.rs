@@ -15,7 +15,7 @@ use crate::judging::Figure;
 const AT_PEAK: f64 = 0.95;
 /// No system call is faster: a shorter time is a difference of larger ones that are too near.
 const CALL_NS_MIN: f64 = 50.0;
-/// Events that the source's select told of in one call, at most.
+/// Most events that the source's select reported in one call.
 const EVENTS_A_CALL: f64 = 8.0;
 
 /// The source's claims, and those that we add.

@@ -1,4 +1,4 @@
-//! The programs: Insense ones by the command, C ones and what is preloaded by the C compiler.
+//! The programs: Insense ones by the command, C ones and preloaded libraries by the C compiler.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -81,7 +81,7 @@ impl Workshop {
         Ok((text, program))
     }
 
-    /// A workload in C, for arrays of so many rows.
+    /// Builds a workload in C, for arrays of `rows` rows.
     ///
     /// # Errors
     /// A file cannot be written, or there is no C compiler.

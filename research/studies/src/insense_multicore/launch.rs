@@ -82,7 +82,7 @@ fn command(launch: &Launch) -> Command {
     command.args(&launch.arguments);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        // Where the runtime and caches are is no matter of how a program runs.
+        // The places of the runtime and caches do not affect how a program runs.
         let stays = ["HEARTH_LIB", "HEARTH_CACHE"]
             .iter()
             .any(|kept| text.starts_with(kept));

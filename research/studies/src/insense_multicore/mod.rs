@@ -5,9 +5,9 @@
 //! again here: under both carriers, with both heaps and every placement that there is
 //! ([`placements`]), and as plain C with threads and mutexes beside, which the source wanted and
 //! did not have. The source's own shared heap, a list of every block under a lock, is rebuilt
-//! ([`ways`]), so that what it adds can be told from what sharing costs. [`published`] has the
-//! source's findings, [`verdict`] judges them and ours by the same rules, [`defects`] lists what
-//! was mended, and [`page`] draws both beside each other.
+//! ([`ways`]), so that its addition can be separated from the cost of sharing. [`published`] has
+//! the source's findings, [`verdict`] judges them and ours by the same rules, [`defects`] lists
+//! what was mended, and [`page`] draws both beside each other.
 
 pub mod build;
 pub mod defects;

@@ -78,7 +78,7 @@ fn allocation(evidence: &mut Evidence, results: &Results) {
         .to_owned();
     let growth = |heaps| {
         let cell = results.named(Experiment::Memory, [&load, "threads", heaps, "os"])?;
-        // A page more or less is no growth.
+        // A page more or less does not count as growth.
         Some(cell.summary("growth_kb")?.median.max(0.0) + 256.0)
     };
     if let (Some(shared), Some(private)) = (growth("listed"), growth("private")) {

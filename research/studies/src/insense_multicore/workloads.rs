@@ -2,7 +2,7 @@
 //! are started in C.
 //!
 //! The Insense texts are those of `tests/workloads`, with other sizes in their components and
-//! another main sequence: component by component, so that each can be told its core.
+//! another main sequence: component by component, so that each can be given its core.
 
 use super::layouts::Hand;
 
@@ -11,7 +11,7 @@ use super::layouts::Hand;
 pub enum Workload {
     /// An array made and dropped in each pass.
     Alloc,
-    /// An array of the component's own gone over again and again.
+    /// A walk over an array of the component's own, again and again.
     Cache,
     /// Messages and nothing else.
     SenderReceiver,
@@ -313,7 +313,7 @@ impl Load {
     }
 }
 
-/// Components that bind themselves to the core that their constructor is told.
+/// Components that bind themselves to the core that their constructor is given.
 fn bound(components: &str) -> String {
     let lines =
         components.lines().map(

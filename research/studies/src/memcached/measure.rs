@@ -13,7 +13,7 @@
 //! | `section_ticks` | time in the section for an entry, without getting in and out; cachet only |
 //! | `section_percent` | the section's share of the server's time on cores |
 //! | `contended_percent` | entries under the lock that had to wait for it |
-//! | `delegated_percent` | entries that somebody else than the caller ran |
+//! | `delegated_percent` | entries that another thread than the caller ran |
 //! | `busy_percent` | delegated entries, since the server started, that found others waiting or being served |
 
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@
 //! The source changed memcached 1.4.20 so and measured it on a machine of 64 cores. Here it is
 //! cachet ([`kinds`]), whose section runs either way by an option, as it is under a lock, by
 //! message as the source first had it, and with each of its three optimisations alone and with
-//! others; today's memcached stands beside. Load is made by our generator and by libmemcached's
-//! ([`measure`]). [`published`] has what survives of the source's figures, [`verdict`] judges them
-//! and ours by the same rules, [`page`] draws both beside each other.
+//! others; today's memcached is compared with them. Load is made by our generator and by
+//! libmemcached's ([`measure`]). [`published`] has what survives of the source's figures,
+//! [`verdict`] judges them and ours by the same rules, [`page`] draws both beside each other.
 
 mod explain;
 pub mod gaps;

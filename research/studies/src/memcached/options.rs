@@ -64,7 +64,7 @@ impl Options {
         if self.quick { 10_000 } else { 100_000 }
     }
 
-    /// Server threads on so many cores: 1, 2, 4 and so on, the cores themselves, and twice as many.
+    /// Server threads on `cores` cores: 1, 2, 4 and so on, the cores themselves, and twice as many.
     #[must_use]
     pub fn threads(&self, cores: usize) -> Vec<u32> {
         let cores = u32::try_from(cores).unwrap_or(1).max(1);

@@ -323,7 +323,8 @@ fn cycles(results: &Results) -> Section {
     }
 }
 
-/// The servers of the experiment on optimisations, of which the first is what others are beside.
+/// The servers of the experiment on optimisations, of which the first is the one that others are
+/// compared with.
 fn optimisation_kinds() -> impl Iterator<Item = &'static str> {
     KINDS
         .iter()

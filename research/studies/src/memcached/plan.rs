@@ -80,7 +80,7 @@ pub const fn data(experiment: Experiment, options: &Options) -> (usize, u64) {
     }
 }
 
-/// All rounds of an experiment on so many cores: servers that run at the same time and get the same
+/// All rounds of an experiment on `cores` cores: servers that run at the same time and get the same
 /// load in turns.
 #[must_use]
 pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Round<Case>> {
@@ -106,7 +106,7 @@ pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Ro
         Experiment::Threads => {
             let kinds = unbound(&[MEMCACHED, LOCK, MESSAGE, "auto"]);
             let mut rounds = Vec::new();
-            // What is judged by comes first, in case there is no time for both.
+            // The load that claims are judged by comes first, in case there is no time for both.
             for load in [OURS, MEMCASLAP] {
                 for &threads in &counts {
                     // Mixes are compared with each other, so they take turns, too.

@@ -1,8 +1,8 @@
-//! Ratios as this study judges them: what is some percent more is more.
+//! Ratios as this study judges them: a difference of some percent counts as more.
 
 use crate::judging::{Figure, Relation};
 
-/// Ratios this near to 1 are alike. Gains of some percent are what this study is about.
+/// Ratios this near to 1 are alike. This study is about gains of some percent.
 pub const ALIKE: f64 = 0.05;
 
 /// A ratio with its interval.

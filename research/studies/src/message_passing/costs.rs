@@ -1,7 +1,7 @@
 //! Known costs of the machine's caches, and the prediction that follows for the microbenchmark.
 //!
 //! The walks are dependent loads in random order, which is what the profile's latency curve was
-//! measured with. A loop goes over its own data and then, under the lock, over the section's: every
+//! measured with. A loop walks its own data and then, under the lock, over the section's: every
 //! line comes back after all others, so that each load costs what the curve says of both together.
 //! By message the loop's data and the section's are in caches of different cores, and each costs
 //! what the curve says of it alone. A line that another core has modified costs a transfer.
@@ -11,7 +11,7 @@
 //! core that looks for it:
 //!
 //! ```text
-//! lock      section s = n2 · c(n1 + n2) + m · (1 − 1/N) · (t − c(n1 + n2));  local l = n1 · c(n1 + n2)
+//! lock      section s = n2 · c(n1 + n2) + m · (1 − 1/N) · (t − c(n1 + n2));  l = n1 · c(n1 + n2)
 //!           iterations/s = min(N / (l + s), 1 / (s + t))        t: the lock's own line, if N > 1
 //! message   s = n2 · c(n2) + b · t;  l = n1 · c(n1)              b: lines of a message
 //!           iterations/s = min(N / (l + s + 2h), 1 / (s + h))
@@ -30,7 +30,7 @@ pub struct Costs {
     /// Capacities of the data caches, nearest first, bytes: measured, or claimed where they are
     /// not.
     pub caches: Vec<f64>,
-    /// Bytes gone over in random order, and what a load costs then, ns.
+    /// Bytes walked in random order, and the cost of a load then, ns.
     pub curve: Vec<(f64, f64)>,
     /// A line that another core has modified, ns.
     pub transfer_ns: f64,
@@ -99,7 +99,7 @@ impl Costs {
         Some((bytes / LINE_BYTES as f64).round() as usize)
     }
 
-    /// A dependent load where so many lines are gone over, ns: between the curve's points on a
+    /// Cost of a dependent load in a walk over `lines` lines, ns: between the curve's points on a
     /// straight line over the size's logarithm.
     #[must_use]
     pub fn load_ns(&self, lines: usize) -> f64 {

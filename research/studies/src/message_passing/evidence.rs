@@ -1,7 +1,7 @@
 //! The figures from which the claims are judged.
 //!
 //! The sizes are those fitted to this machine's first cache where they were run. Most claims are
-//! about more threads than many machines have cores. A claim about so many threads that were not
+//! about more threads than many machines have cores. A claim about numbers of threads that were not
 //! run is not judged; one about ten threads or so that came out otherwise with fewer is not refuted
 //! either, as the server's core is a larger share of all.
 

@@ -1,8 +1,8 @@
 //! The study of data locality by message passing: a section of code under a lock, or by message to
 //! a proprietor.
 //!
-//! The source, of 2014, ran loops that go over data of their own and then, through a section, over
-//! data that all share: under a lock, on the core of whoever calls, or by message, on the core of a
+//! The source, of 2014, ran loops that walk data of their own and then, through a section, over
+//! data that all share: under a lock, on the caller's core, or by message, on the core of a
 //! server that keeps the data. [`engine`] is its microbenchmark with its parameters. [`study`] runs
 //! its three experiments, in sizes that fit this machine's caches and in the source's own; counts
 //! what its printed listing does; analyses the walks' reuse distances ([`distances`]); and sets

@@ -23,7 +23,7 @@ pub struct Options {
     pub quick: bool,
     /// Runs of each cell; `None` for 7, or 3 in a look.
     pub repeats: Option<u32>,
-    /// A run is measured for so many seconds; `None` for 0.5, or 0.1 in a look. The source has 30.
+    /// Length of a run's measurement, seconds; `None` for 0.5, or 0.1 in a look. The source has 30.
     pub seconds: Option<f64>,
     /// Experiments to run; empty for all.
     pub experiments: Vec<Experiment>,
@@ -125,7 +125,7 @@ pub const DEFECTS: [(&str, &str); 4] = [
 /// Turns a defect on.
 ///
 /// # Errors
-/// [`StudyError::NotThere`] if the listing has none of that name.
+/// [`StudyError::NotThere`] if the listing has no defect of that name.
 pub fn set_defect(defects: &mut Defects, name: &str) -> Result<(), StudyError> {
     match name {
         "power-of-two-mask" => defects.power_of_two_mask = true,

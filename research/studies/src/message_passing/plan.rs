@@ -95,7 +95,8 @@ impl study::Case for Case {
 
 type Round = study::Round<Case>;
 
-/// All rounds of an experiment, for a machine with so many cores and lines of the first cache.
+/// All rounds of an experiment, for a machine with these numbers of cores and lines of the first
+/// cache.
 #[must_use]
 pub fn rounds(
     experiment: Experiment,

@@ -2,7 +2,7 @@
 //! its rows are facts of this repository, so that a row that cannot be understood is left out and
 //! found by a test.
 //!
-//! The source's curves are not to be had: its text has their shapes in words, three numbers, and no
+//! The source's curves are not available: its text has their shapes in words, three numbers, and no
 //! axis. Nothing is drawn that it does not say.
 
 use crate::claims::{self, Finding};

@@ -67,7 +67,7 @@ pub(super) fn figures(run: &Measured) -> Vec<(String, f64)> {
 }
 
 impl Results {
-    /// An experiment's cells of some sizes in a mode with so many threads, by what is on the
+    /// An experiment's cells of some sizes in a mode with `threads` threads, by what is on the
     /// horizontal axis.
     #[must_use]
     pub fn series(

@@ -1,4 +1,4 @@
-//! The study as the engine runs it: what caches hold, what there is to say of the machine, and a
+//! The study as the engine runs it: the caches' capacities, notes on the machine, and a
 //! run.
 
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Study for MessagePassing {
         let (cores, lines) = (results.site.cores.len(), results.site.cache_lines);
         let options = results.options.clone();
         if options.wants(Experiment::Distances) {
-            // With so many threads as the source's first named curve has: more say the same of
+            // With the number of threads of the source's first named curve: more say the same of
             // more.
             let mut levels = vec![lines];
             levels.extend(results.site.second_cache_lines);

@@ -167,7 +167,7 @@ pub struct Measured {
     pub lines: String,
 }
 
-/// Runs the tool. `None` if it was told to stop.
+/// Runs the tool. `None` if it was asked to stop.
 ///
 /// # Errors
 /// The system has no memory on a node, or will not pin or bind.

@@ -203,7 +203,7 @@ impl Options {
         self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == name)
     }
 
-    /// Checks what was asked for.
+    /// Checks the options.
     ///
     /// # Errors
     /// [`StudyError::Count`] for no repeats, or too many.

@@ -49,7 +49,7 @@ impl Cell {
         self.figures.push(figure, value);
     }
 
-    /// Notes what is left of several runs.
+    /// Records the floors of several runs.
     pub fn set_floor(&mut self, least: &Least) {
         let figures = [
             ("floor_allocate_max", f64::from(least.allocate_max)),
@@ -84,7 +84,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Creates an empty value.
+    /// Creates results without runs.
     #[must_use]
     pub fn new(machine: Machine, options: Options) -> Results {
         Results {

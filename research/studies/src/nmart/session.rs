@@ -31,8 +31,8 @@ const FLOOR_RUNS: u32 = 7;
 
 /// Runs the study and keeps everything in `folder`.
 ///
-/// `progress` is told before each run. When `cancel` becomes true the run under way is ended; with
-/// `resume` the study goes on with the cell that it was in.
+/// `progress` is called before each run. When `cancel` becomes true the run under way is ended;
+/// with `resume` the study continues with the cell that it was in.
 ///
 /// # Errors
 /// Options that make no sense, a folder that is in use, a machine that does not say what it is.
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
     fn runs(&self, experiment: Experiment) -> u32 {
         let repeats = self.options.repeats(experiment);
         match experiment {
-            // Not fewer than the floor takes, unless it is only to be looked at.
+            // At least as many as the floor needs, except in a quick look.
             Experiment::Times if !self.options.quick => repeats.max(FLOOR_RUNS),
             _ => repeats,
         }

@@ -1,6 +1,6 @@
 //! The source's claims, judged by rules.
 //!
-//! The same rules judge what is measured here and what the source published, so that an answer
+//! The same rules judge our measurements and the source's figures, so that an answer
 //! differs because machines and programs differ and for no other reason. They compare the source's
 //! seven allocators as far as they are there; those of today are on the page, and in no claim.
 

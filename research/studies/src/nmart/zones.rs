@@ -6,7 +6,7 @@
 ///
 /// `table` is by the asking node and the memory's. As in `build_zonelists`: the next node is the
 /// one of least distance, those behind the asking node before those in front, less loaded ones
-/// before others; whoever is first at a distance is loaded by it. All nodes have processors.
+/// before others; the node that is first at a distance is loaded by it. All nodes have processors.
 #[must_use]
 pub fn fallback(table: &[Vec<u16>]) -> Vec<Vec<usize>> {
     let nodes = table.len();

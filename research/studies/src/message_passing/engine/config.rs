@@ -37,9 +37,9 @@ pub struct Config {
     pub modified_lines: usize,
     /// One of [`MESSAGE_BYTES`].
     pub message_bytes: usize,
-    /// A repetition is measured for so long.
+    /// Length of a repetition's measurement.
     pub seconds: f64,
-    /// It has run for so long before.
+    /// Length of the run before the measurement.
     pub warm_up_seconds: f64,
     /// Number of repetitions.
     pub repetitions: u32,
@@ -61,17 +61,17 @@ pub struct Config {
     pub server_wait: Waiting,
     /// True if each thread is kept on one core.
     pub pin: bool,
-    /// All data is in one mapping of so many MiB.
+    /// Size of the one mapping that holds all data, MiB.
     pub pool_mib: usize,
     /// True if huge pages are asked for. The results say what the system gave.
     pub huge_pages: bool,
-    /// Defects of the source's listing, to be had back.
+    /// Defects of the source's listing to restore.
     pub defects: Defects,
 }
 
 /// Deviations of the source's printed walk from its text. All are off unless asked for. With any of
 /// the first, third and fourth on, lines to be modified are chosen as the listing does it: those at
-/// which a counter of moves, masked, is nought.
+/// which a counter of moves, masked, is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defects {
@@ -80,7 +80,7 @@ pub struct Defects {
     pub power_of_two_mask: bool,
     /// The cursor of the write walk is not set back: passes after the first touch one line.
     pub cursor_kept: bool,
-    /// The counter of moves goes on over passes: how many lines are modified differs from pass to
+    /// The counter of moves continues over passes: how many lines are modified differs from pass to
     /// pass.
     pub counter_kept: bool,
     /// The first line is read and never modified.
@@ -105,7 +105,7 @@ pub enum Waiting {
     Park,
     /// Spins and never sleeps.
     Spin,
-    /// Looks for so many microseconds, then sleeps.
+    /// Looks for this many microseconds, then sleeps.
     SpinUs(f64),
 }
 
@@ -170,7 +170,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Loops that go over data of their own: all threads but the server, where it is counted.
+    /// Loops that walk data of their own: all threads but the server, where it is counted.
     pub fn loops(&self) -> usize {
         match self.mode {
             Mode::Message if self.server_counted => self.threads.saturating_sub(1),
@@ -186,7 +186,7 @@ impl Config {
             .saturating_mul(LINE_BYTES)
     }
 
-    /// Checks what was asked for.
+    /// Checks the configuration.
     ///
     /// # Errors
     /// It cannot be; the error says what to change.

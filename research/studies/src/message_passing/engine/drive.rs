@@ -16,7 +16,7 @@ use super::measured::{Measured, Summary};
 use super::pool::{Parts, Pool};
 use super::walk::{Lines, Random, WriteWalk};
 
-/// Calibrating the time stamp counter may take so long.
+/// Time limit for calibrating the time stamp counter.
 const CALIBRATION_MS: u64 = 20;
 /// The words of a message that the server reads, and the client writes: one a line.
 const WORDS_A_LINE: usize = 8;
@@ -206,7 +206,7 @@ fn read(common: &Common<'_>, counts: &[Count]) -> Reading {
     }
 }
 
-/// The figures between two readings; what the data tells is filled in by the caller.
+/// The figures between two readings; the caller fills in what depends on the data.
 fn between(begin: &Reading, end: &Reading, clock: &Clock) -> Measured {
     let each: Vec<u64> = end
         .iterations

@@ -28,7 +28,7 @@ pub enum Experiment {
 pub enum Sizes {
     /// The source's, for a first cache of 1,024 lines.
     Source,
-    /// The same in proportion to a first cache of so many lines, as measured here.
+    /// The same in proportion to a first cache of this many lines, as measured here.
     CacheLines(usize),
 }
 

@@ -11,7 +11,7 @@ pub struct Measured {
     pub iterations_per_second: f64,
     /// Cycles of the time stamp counter, for as long as threads had a core, over iterations: all
     /// threads of the process, the server among them, by the system's accounts. Who looks for an
-    /// answer has a core; who sleeps has none.
+    /// answer has a core; a sleeping thread has none.
     pub cycles_per_iteration: f64,
     /// 100 × (1 − dequeues that found nothing / dequeues), as the source has it. None if nobody
     /// served.

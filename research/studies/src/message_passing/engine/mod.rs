@@ -1,10 +1,10 @@
-//! The source's microbenchmark: loops that go over data of their own, then through a section over
+//! The source's microbenchmark: loops that walk data of their own, then through a section over
 //! shared data.
 //!
 //! [`Config`] has the source's five parameters and what else must be said, and is read from a file
-//! in JSON. [`run()`] runs it once and returns what was counted as [`Measured`]; [`repeat`] runs it
+//! in JSON. [`run()`] runs it once and returns the counts as [`Measured`]; [`repeat`] runs it
 //! as often as it says. [`experiments`] lists the cells of the source's three experiments, [`grid`]
-//! compares `auto` with both modes in each of them, and [`trace`] tells which lines a run refers
+//! compares `auto` with both modes in each of them, and [`trace`] reports which lines a run refers
 //! to.
 //!
 //! The source's own kernel is replaced by: threads pinned one to a core, waiting by looking before

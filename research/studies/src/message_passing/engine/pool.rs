@@ -17,7 +17,7 @@ pub enum Pages {
     Huge,
     /// Huge ones in part.
     Mixed,
-    /// The smallest: huge ones were not asked for, or not to be had.
+    /// The smallest: huge ones were not asked for, or not available.
     Small,
 }
 

@@ -21,7 +21,7 @@ pub struct Reference {
     pub write: bool,
 }
 
-/// Tells the references of so many iterations of each loop: a loop goes over its own data, then
+/// Reports the references of `iterations` iterations of each loop: a loop walks its own data, then
 /// through the section; then the next loop does. By message it is the server that goes through the
 /// section.
 ///

@@ -122,7 +122,7 @@ pub(super) struct WriteWalk {
 impl WriteWalk {
     /// A walk that modifies `modified` of `lines` lines in a pass.
     pub(super) fn new(lines: usize, modified: usize, defects: Defects) -> WriteWalk {
-        // The listing's divisor: one line in so many, a power of two.
+        // The listing's divisor: one line in `divisor` is modified, a power of two.
         let divisor = match modified {
             0 => 1,
             modified => ((lines / modified).max(1) as u64 + 1).next_power_of_two() / 2,

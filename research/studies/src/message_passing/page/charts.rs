@@ -207,7 +207,7 @@ impl Draw<'_> {
             .flat_map(|series| &series.points)
             .flat_map(|point| [point.y, point.interval.map_or(point.y, |(_, high)| high)])
             .fold(0.0, f64::max);
-        // From nought on: what is level looks level.
+        // The axis begins at 0, so that a level curve looks level.
         let top = if figure == BUSY { 100.0 } else { 1.05 * most };
         if top > 0.0 {
             upwards.range = Some((0.0, top));
