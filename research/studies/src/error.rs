@@ -22,7 +22,7 @@ pub enum StudyError {
         /// The names that exist.
         known: Vec<&'static str>,
     },
-    /// Nothing of this name is there.
+    /// No object has this name.
     NotThere {
         /// The kind of thing asked for, such as `allocator`.
         what: &'static str,

@@ -231,7 +231,7 @@ pub trait Found: Serialize + DeserializeOwned {
     /// The run that they belong to.
     fn about(&self) -> &About;
 
-    /// The same, to be changed.
+    /// The same, for changes.
     fn about_mut(&mut self) -> &mut About;
 
     /// Names the difference, beside the machine and the build, that keeps these results from being

@@ -368,7 +368,8 @@ pub fn run<S: Study>(
     let empty = Results::new(surroundings::machine(system)?, site, options.clone());
     let (folder, mut results) = Folder::open(folder, empty, resume)?;
     let about = &mut results.about;
-    // Notes of an earlier part go, if this continues it; disturbances of runs are in their figures.
+    // Notes of an earlier part are dropped, if this continues it; disturbances of runs are in their
+    // figures.
     about
         .notes
         .retain(|note| !OF_A_PART.iter().any(|begin| note.starts_with(begin)));

@@ -186,7 +186,7 @@ pub struct Exchanger {
 }
 
 impl Exchanger {
-    /// One that behaves as the options say.
+    /// Creates an exchanger that behaves as the options say.
     #[must_use]
     pub fn new(options: &Options) -> Exchanger {
         Exchanger {
@@ -200,7 +200,7 @@ impl Exchanger {
         }
     }
 
-    /// One run as published: everything from the buffer to the last join is timed.
+    /// Makes one run as published: everything from the buffer to the last join is timed.
     ///
     /// # Errors
     /// A thread cannot be started or pinned, or there is not enough memory.
@@ -328,7 +328,7 @@ fn exchange(experiment: u32, words: &[AtomicU64], places: Places) -> Result<[See
     })
 }
 
-/// The first thread. Its last act is to hand over whom to wait for next.
+/// The first thread. Its last act is to hand over the thread to wait for next.
 fn writer<'scope, 'env: 'scope, 'words: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     mutex: &'scope Mutex<Box<Record<'words>>>,

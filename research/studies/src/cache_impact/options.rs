@@ -34,7 +34,8 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// All, in the order in which they run: what the others are judged by comes first.
+    /// All experiments, in the order in which they run: those that the others are judged by come
+    /// first.
     pub const ALL: [Experiment; 11] = [
         Experiment::Timers,
         Experiment::Opening,
@@ -111,7 +112,7 @@ impl Experiment {
     }
 }
 
-/// A defect of the source's programs, to be reproduced.
+/// A defect of the source's programs that can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Defect {

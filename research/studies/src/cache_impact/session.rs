@@ -271,8 +271,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// One untimed exchange of each type, and how many faults an exchange of nothing has here:
-    /// those are the bookkeeping's and the threads' own. The source found two.
+    /// Makes one untimed exchange of each type, and counts how many faults an exchange of nothing
+    /// has here: those are the bookkeeping's and the threads' own. The source found two.
     fn warm_up(
         &mut self,
         results: &mut Results,

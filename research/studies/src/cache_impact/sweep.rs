@@ -46,7 +46,7 @@ impl Unit {
 pub struct Register {
     /// The mean as the source takes it, stamps included, in the counter's unit.
     pub mean: f64,
-    /// The same with nothing between the stamps. The source did not take it off.
+    /// The same with nothing between the stamps. The source did not subtract it.
     pub empty: f64,
     /// Number of samples taken.
     pub samples: u32,
@@ -105,7 +105,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// One that behaves as the options say.
+    /// Creates a sweeper that behaves as the options say.
     #[must_use]
     pub fn new(clock: Clock, options: &Options) -> Sweeper {
         Sweeper {
@@ -119,7 +119,7 @@ impl Sweeper {
         }
     }
 
-    /// One run over a buffer of `bytes`. The time is in the counter's [`Unit`].
+    /// Makes one run over a buffer of `bytes`. The time is in the counter's [`Unit`].
     ///
     /// # Errors
     /// There is not enough memory.

@@ -1,4 +1,4 @@
-//! One run: a server is started, clients connect, what happens for a while counts, all ends.
+//! One run: a server is started, clients connect, a period is measured, all ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -113,7 +113,7 @@ impl Drop for Process {
     }
 }
 
-/// One run of a case, whose server is a tool of `program`.
+/// Makes one run of a case, whose server is a tool of `program`.
 ///
 /// # Errors
 /// The server's program cannot be started; the system does not let the clients be kept to their

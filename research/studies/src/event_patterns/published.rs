@@ -16,7 +16,7 @@ pub fn findings() -> Vec<Finding> {
     claims::findings(FINDINGS, Figure::exact)
 }
 
-/// Its figures: number, what it shows, what is left of it.
+/// Its figures: number, content, and the part that remains.
 #[must_use]
 pub fn figures() -> Vec<[&'static str; 3]> {
     rows(FIGURES)

@@ -1,7 +1,7 @@
 //! The source's placement of threads by hand, pattern by pattern.
 //!
-//! Its machine had four cores. With fewer, what it has single cores for shares what there is, and
-//! the last core stays what its fourth was.
+//! Its machine had four cores. With fewer, threads with a core of their own there share the
+//! existing cores, and the last core stays what its fourth was.
 
 use super::workloads::{Load, Role, Workload};
 

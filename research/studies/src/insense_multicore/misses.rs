@@ -37,7 +37,7 @@ pub fn arguments(out: &Path, program: &Path) -> Vec<String> {
 }
 
 /// The figures in what Cachegrind wrote: its own, by our names, and the sums for data. `None` for a
-/// text that is none of its.
+/// text that Cachegrind did not write.
 #[must_use]
 pub fn figures(text: &str) -> Option<Vec<(&'static str, f64)>> {
     let line = |name| text.lines().find_map(|line| line.strip_prefix(name));

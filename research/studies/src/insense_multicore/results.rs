@@ -39,7 +39,7 @@ impl Results {
         last.map_or(String::new(), |(load, _)| load.to_owned())
     }
 
-    /// One cell, by load, carrier, heaps and placement.
+    /// Returns one cell, by load, carrier, heaps and placement.
     #[must_use]
     pub fn named(
         &self,

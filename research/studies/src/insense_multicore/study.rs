@@ -60,7 +60,7 @@ impl Study for InsenseMulticore {
     type Options = Options;
     type Site = Site;
 
-    /// One hardware thread of each core, of as many cores as the source's machine had.
+    /// Picks one hardware thread of each core, of as many cores as the source's machine had.
     fn site(&mut self, system: &dyn System, _options: &Options) -> Result<Site, StudyError> {
         let mut cores = surroundings::cores(system)?;
         cores.truncate(CORES);

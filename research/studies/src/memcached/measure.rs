@@ -152,7 +152,7 @@ impl Bench {
         })
     }
 
-    /// One run.
+    /// Makes one run.
     ///
     /// # Errors
     /// In words: the generator cannot run, a request was not served, a reply was wrong.

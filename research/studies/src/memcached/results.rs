@@ -26,7 +26,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Cores, of which nothing else is known.
+    /// Creates a site of cores without further facts.
     #[must_use]
     pub fn new(cores: Vec<usize>) -> Site {
         Site {

@@ -34,7 +34,7 @@ pub struct Traced {
     pub misses: Vec<(u64, f64, f64)>,
     /// The detectors' findings on displacement.
     pub displacement: Vec<String>,
-    /// The same.
+    /// The detectors' findings on invalidation.
     pub invalidation: Vec<String>,
 }
 

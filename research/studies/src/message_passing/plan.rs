@@ -54,7 +54,7 @@ pub struct Case {
     pub fit: Fit,
     /// The value on the horizontal axis: lines of the section, lines modified, bytes of a message.
     pub x: usize,
-    /// All of it.
+    /// The whole configuration.
     pub config: Config,
 }
 

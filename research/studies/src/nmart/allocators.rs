@@ -18,7 +18,7 @@ pub enum Kind {
     AsPublished,
     /// The C library's.
     System,
-    /// Somebody else's.
+    /// A third party's.
     Peer,
     /// Hearth's.
     Ours,

@@ -40,7 +40,7 @@ pub struct Launch<'a> {
     pub allocator: &'a Allocator,
     /// The quantity that is measured, if any.
     pub mode: Option<Mode>,
-    /// It has our input and output, instead of none and of being kept.
+    /// True if it has our input and output; otherwise it has no input, and its output is kept.
     pub is_shown: bool,
     /// Interval of looks at its memory; if `None`, only its end is watched for.
     pub watch: Option<Duration>,

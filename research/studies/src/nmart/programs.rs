@@ -5,7 +5,7 @@
 //!
 //! | source | here | why |
 //! |---|---|---|
-//! | gawk, word counts | gawk, word counts | the same, with a script of ours and texts made here of as many words and lines |
+//! | gawk, word counts | gawk, word counts | the same, with a script of ours and texts made here with as many words and lines |
 //! | cfrac, factors by continued fractions | bc, the continued fraction of the same numbers' roots | the arithmetic that cfrac spends its time on, in numbers that are small blocks and short-lived |
 //! | espresso, a logic minimiser | berkeley-abc, a logic minimiser | covers of as many inputs and outputs, as sums of products and as diagrams |
 //! | p2c, Pascal to C | f2c, Fortran to C | a translator of its age from language to language, which keeps its tree to the end |
@@ -41,7 +41,7 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     ("f2c", "f2c", "p2c"),
 ];
 
-/// Makes the inputs in a folder, and gives the programs that are installed; what is not, in
+/// Makes the inputs in a folder, and returns the installed programs; those that are not, in
 /// sentences.
 ///
 /// # Errors

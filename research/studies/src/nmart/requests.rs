@@ -1,4 +1,4 @@
-//! The source's generators, as a table: for who wants their requests and not their load.
+//! The source's generators, as a table: for uses that need their requests and not their load.
 
 use std::fmt::Write;
 

@@ -105,7 +105,7 @@ impl Results {
             .filter(move |cell| cell.experiment == experiment)
     }
 
-    /// One cell.
+    /// Returns one cell.
     #[must_use]
     pub fn cell(&self, experiment: Experiment, workload: &str, allocator: &str) -> Option<&Cell> {
         self.of(experiment)

@@ -341,7 +341,7 @@ impl<'a> Session<'a> {
         plans
     }
 
-    /// All runs of a workload with each allocator that it was not run with already.
+    /// Makes all runs of a workload with each allocator that it was not run with already.
     fn cell(&mut self, results: &mut Results, plan: &Plan) -> Result<(), End> {
         let runs = self.runs(plan.experiment);
         let allocators = self.found.allocators.iter();

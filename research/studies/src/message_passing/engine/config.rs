@@ -15,7 +15,7 @@ pub const MESSAGE_BYTES: [usize; 13] = [
     0, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
 ];
 
-/// All that is chosen for a run. Left out in a file, each has the source's value, or the default
+/// Configuration of a run. A value left out of a file is the source's, or the default
 /// named.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -256,7 +256,7 @@ pub enum ConfigError {
         /// The reason.
         error: std::io::Error,
     },
-    /// It is no JSON, or has a name or a kind of value that is not known; the error says where.
+    /// It is not JSON, or has a name or a kind of value that is not known; the error says where.
     Text(serde_json::Error),
     /// A value cannot be; in words.
     Value(String),

@@ -258,12 +258,12 @@ fn looped(message_bytes: usize, common: &Common<'_>, local: Lines<'_>, count: &A
 }
 
 /// The source's core loop: data of its own, then the section; the message is written by the client
-/// and read by who runs the section, a word of each line.
+/// and read by the thread that runs the section, a word of each line.
 fn looped_of<const WORDS: usize>(common: &Common<'_>, local: Lines<'_>, count: &AtomicU64) {
     let mut iterations = 0u64;
     let lines = common.lines;
     // At least once: a run is over before a loop has a core where all are busy, and what a pass
-    // modifies is to be told.
+    // modifies is to be reported.
     loop {
         let moves = black_box(local).read();
         let mut message = [0u64; WORDS];

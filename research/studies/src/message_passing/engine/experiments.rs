@@ -64,7 +64,7 @@ pub struct Cell {
     pub experiment: Experiment,
     /// The value on the horizontal axis: lines of the section, lines modified, bytes of a message.
     pub x: usize,
-    /// All of it.
+    /// The whole configuration.
     pub config: Config,
 }
 

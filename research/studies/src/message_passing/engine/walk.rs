@@ -212,7 +212,7 @@ impl WriteWalk {
     }
 }
 
-/// One more. Only who has the section writes, so a load and a store do, as in the source.
+/// Adds one. Only the holder of the section writes, so a load and a store do, as in the source.
 #[inline(always)]
 fn modify(count: &AtomicU64) {
     count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
