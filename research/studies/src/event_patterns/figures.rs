@@ -124,7 +124,7 @@ fn others(before: &Moment, after: &Moment) -> f64 {
 #[must_use]
 pub fn figures(before: &Moment, after: &Moment, run: &Run) -> Figures {
     let mut found = of_server(&before.server, &after.server);
-    // A server that had no time to answer within the measured time has reported on another time.
+    // A server too busy to answer within the measured time reports on another interval.
     let bytes = after
         .server
         .read_bytes
