@@ -172,7 +172,7 @@ impl List {
 
 /// How free chunks are kept and found.
 pub trait FreeSet {
-    /// What a chunk must have beyond the request to be cut in two.
+    /// Bytes by which a chunk must exceed the request for the rest to be split off.
     const SPLIT_FROM: usize;
 
     /// Lists a free chunk.
@@ -300,7 +300,7 @@ impl<S: FreeSet, G: Grow> Chunks<S, G> {
     }
 }
 
-/// What a request becomes: a multiple of [`ALIGN`], and room for the links.
+/// Payload size for a request: a multiple of [`ALIGN`], with room for the links.
 fn payload(bytes: usize) -> usize {
     round_up(bytes.max(PAYLOAD_MIN), ALIGN)
 }

@@ -1,4 +1,4 @@
-//! What a heap with one free-block structure is, and where its memory comes from.
+//! The interface of a heap with one free-block structure, and of the source of its memory.
 
 /// Every payload begins at a multiple of this: what the C ABI promises on 64 bits. The source
 /// rounds to 4 bytes, which no program of today bears.
@@ -13,7 +13,7 @@ pub const fn round_up(bytes: usize, to: usize) -> usize {
     (bytes + to - 1) & !(to - 1)
 }
 
-/// Where a heap's memory comes from.
+/// Source of a heap's memory.
 ///
 /// # Safety
 /// What [`Grow::grow`] returns is that many bytes, begins at a multiple of [`ALIGN`], and belongs
@@ -30,10 +30,10 @@ pub unsafe trait Grow {
 /// Blocks are as long as asked for, begin at a multiple of [`ALIGN`], and overlap neither each
 /// other nor the heap's own records until they are released.
 pub unsafe trait Heap {
-    /// What the heap adds to each block, in bytes.
+    /// Bytes that the heap adds to each block.
     const OVERHEAD: usize;
 
-    /// A block; null if there is no memory. Of no bytes, too, it is a block of its own.
+    /// A block; null if there is no memory. A request of no bytes gets a block of its own, too.
     fn allocate(&mut self, bytes: usize) -> *mut u8;
 
     /// A block that begins at a multiple of `align`, a power of two.

@@ -82,7 +82,7 @@ pub const HOLDING: &[(u32, f64)] = &[
     (2 << 20, 1.0),
 ];
 
-/// What requests are drawn from.
+/// Distributions that requests are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// In bytes.
@@ -223,7 +223,7 @@ pub fn plan(model: &Model, units: Units, random: &mut Random, requests: &mut [Re
     }
 }
 
-/// What happens next: a request's block comes or goes, by the request's place in the plan.
+/// The next event: a request's block comes or goes, by the request's place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Its block is asked for.

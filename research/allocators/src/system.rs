@@ -283,7 +283,7 @@ impl<T> Guarded<T> {
 /// The calling thread's word, in the initial-exec model: no call, and nothing that could allocate.
 #[derive(Debug)]
 pub struct ThreadWord {
-    /// Where there is no such word in assembly: a key's number plus 1, once it is made.
+    /// A key's number plus 1, once it is made; for targets without such a word in assembly.
     #[cfg(not(target_arch = "x86_64"))]
     key: std::sync::atomic::AtomicU32,
 }

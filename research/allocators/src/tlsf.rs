@@ -21,11 +21,11 @@ const SL_LOG2: u32 = 5;
 const LISTS: usize = 1 << SL_LOG2;
 /// Below this size row 0 goes by 4 bytes a list, of which only every fourth is used.
 const LINEAR: usize = 128;
-/// What row 1 begins with, as a power of two, less 1.
+/// Binary logarithm of the size at which row 1 begins, less 1.
 const FL_OFFSET: u32 = 6;
-/// Up to 2^47: every request that is not refused.
+/// Rows up to 2^47: enough for every request that is not refused.
 const ROWS: usize = 42;
-/// Of a block.
+/// Bytes of a block's header.
 pub const OVERHEAD: usize = 16;
 const PAYLOAD_MIN: usize = 16;
 /// The least that is asked of the source.
@@ -62,9 +62,9 @@ pub const fn search_map(size: usize) -> Place {
 struct Block {
     /// Physically; null for a region's first.
     before: *mut Block,
-    /// Of the payload, with the state.
+    /// The payload's size, with the state.
     size: usize,
-    /// Of free blocks only; otherwise these are payload.
+    /// Links of free blocks only; otherwise payload.
     next: *mut Block,
     previous: *mut Block,
 }

@@ -404,7 +404,7 @@ fn arenas_go_to_the_node_that_they_came_from() {
     check(second, 0);
 }
 
-/// What a pool gives is large enough, whatever else is in it.
+/// A pool gives an arena that is large enough, whatever else it holds.
 #[test]
 fn a_pool_gives_no_arena_that_is_too_small() {
     let nmart = allocator();

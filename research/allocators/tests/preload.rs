@@ -7,7 +7,7 @@ use hearth_allocators::meter::format::{Call, Mode, Readings, Slot, VARIABLE, pre
 
 const ALL: [&str; 5] = ["best_fit", "first_fit", "half_fit", "tlsf", "nmart"];
 
-/// Where Cargo puts examples.
+/// The path at which Cargo puts an example.
 fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().unwrap().parent().unwrap();

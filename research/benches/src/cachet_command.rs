@@ -28,15 +28,15 @@ const GOAL: f64 = 1.0;
 /// Keys of each of memcaslap's connections, in units of 1,024.
 const WINDOW_K: usize = 10;
 
-/// What makes the load.
+/// The load generator.
 #[derive(Clone, Copy, PartialEq)]
 enum Load {
     Ours,
-    /// Of libmemcached's tools.
+    /// The generator among libmemcached's tools.
     Memcaslap,
 }
 
-/// What one run says.
+/// Figures that one run reports.
 #[derive(Clone, Copy)]
 struct Said {
     rate: f64,

@@ -6,7 +6,7 @@ pub struct Benchmark {
     pub name: &'static str,
     /// Folder and stem of `STEM.isf`, below `benches`.
     pub insense: &'static str,
-    /// Of `STEM.c`.
+    /// Folder and stem of `STEM.c`.
     pub c: &'static str,
     pub question: &'static str,
     pub fairness: &'static str,
@@ -24,7 +24,7 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// What a run reads: [`Benchmark::full`], or a tenth of it.
+    /// The input of a run: [`Benchmark::full`], or a tenth of it.
     pub fn input(&self, brief: bool) -> u32 {
         if brief {
             self.full.div_ceil(10)
@@ -169,7 +169,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
     },
 ];
 
-/// What is said once for all of those that compute.
+/// Notes that hold for all computing benchmarks, printed once.
 pub fn common_notes(benchmark: &Benchmark) -> &'static str {
     match benchmark.clock {
         Clock::Cpu => COMPUTE,

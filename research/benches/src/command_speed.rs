@@ -78,7 +78,8 @@ fn check_speed(repeats: usize) -> Result<String, String> {
     Ok(format!("check-speed,{repeats},{},,,,", speed.median))
 }
 
-/// What does `hearth run` add to an unchanged hello? The built program runs beside it, in turn.
+/// Measures what `hearth run` adds to an unchanged hello. The built program runs beside it, in
+/// turn.
 fn run_latency(repeats: usize) -> Result<String, String> {
     println!("run-latency: what does `hearth run` of an unchanged program add to the program?");
     println!("  hello, elapsed time; the executable of `hearth build` runs in turn with it");

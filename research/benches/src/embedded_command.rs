@@ -1,4 +1,4 @@
-//! What `Placement::Talk` costs components in Rust, and what it gains.
+//! Costs and gains of `Placement::Talk` for components in Rust.
 
 use hearth_benches::embedded::{SHAPES, Shape, run as run_shape};
 use hearth_benches::measure::{Kept, in_turn, pin, run};
@@ -35,16 +35,16 @@ pub(crate) fn embedded(words: &[String]) -> Result<String, String> {
     Ok(format!("{seconds} {sum}\n"))
 }
 
-/// What one run took, in seconds.
+/// Times of one run, in seconds.
 #[derive(Clone, Copy)]
 struct Took {
     /// From the first message to the last.
     wall: f64,
-    /// Of all cores, the placer's own included.
+    /// Time on all cores, the placer's own included.
     cpu: f64,
 }
 
-/// What one run took, its sum, and whether it was disturbed.
+/// Runs once: its times, its sum, and whether it was disturbed.
 fn once(shape: &Shape, placement: &str, rounds: u32) -> Result<(Took, String, bool), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let words = ["embedded", shape.name, placement, &rounds.to_string()];

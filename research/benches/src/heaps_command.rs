@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the blocks lie, and how that is brought about.
+/// Location of the blocks, and how it is brought about.
 struct Way {
     name: &'static str,
     /// `HEARTH_HEAPS`.
     heaps: &'static str,
-    /// What `source-heap.c` is built with, to be preloaded.
+    /// Flags that `source-heap.c` is built with, to be preloaded.
     preload: Option<&'static [&'static str]>,
 }
 

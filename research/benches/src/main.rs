@@ -39,7 +39,7 @@ const HEAP: &str = "heap";
 /// Runs of each side, if more are not asked for.
 const REPEATS: usize = 11;
 
-/// What was asked for.
+/// The user's request.
 #[derive(Default)]
 struct Request {
     names: Vec<String>,

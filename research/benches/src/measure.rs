@@ -18,7 +18,7 @@ pub struct Times {
     pub cpu: f64,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
     pub times: Times,
@@ -28,7 +28,7 @@ pub struct Run {
     pub disturbed: bool,
 }
 
-/// What part of a run may be stolen before it counts as disturbed.
+/// Share of a run that may be stolen before it counts as disturbed.
 const STOLEN_MAX: f64 = 0.02;
 
 /// How many runs are tried for each that is wanted.
@@ -199,8 +199,8 @@ pub fn side_by_side(commands: Vec<Command>, cores: &[usize]) -> Result<(f64, boo
 /// Begins the last line of what [`tell_peak`] prints.
 const PEAK: &str = "most resident bytes: ";
 
-/// What the command `peak PROGRAM ARGUMENT…` does: runs a program and says what was resident of it
-/// at most. A process of its own, as the system tells the most of all children that it waited for.
+/// The command `peak PROGRAM ARGUMENT…`: runs a program and reports its peak resident memory. It is
+/// a process of its own, as the system reports the peak of all children that it waited for.
 pub fn tell_peak(words: &[String]) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("no program")?;
     let output = Command::new(program)

@@ -30,11 +30,11 @@ const THREADS: [usize; 3] = [1, 2, 4];
 const GOAL: f64 = 0.95;
 /// It has settled by then.
 const SETTLED_WITHIN: f64 = 2.0;
-/// So many of the best cells are run again.
+/// Number of the best cells that are run again.
 const FINALISTS: usize = 3;
-/// Which share of the later rate is reached for good when a server has settled.
+/// Share of the later rate that a settled server reaches for good.
 const SETTLED: f64 = 0.9;
-/// Over so many samples rates are looked at for that.
+/// Number of samples over which that rate is taken.
 const SETTLED_SAMPLES: usize = 10;
 
 /// Warm-up and what counts after it, in seconds: to look, and to compare. The warm-up is shorter
@@ -156,7 +156,7 @@ impl Server {
     }
 }
 
-/// What one run says.
+/// Figures that one run reports.
 #[derive(Clone, Debug)]
 struct Found {
     /// Replies for a second.

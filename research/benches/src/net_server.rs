@@ -45,7 +45,8 @@ impl Service for Working {
     }
 }
 
-/// So many rounds of a multiplication and an addition, each of which waits for the one before.
+/// Runs `rounds` rounds of a multiplication and an addition, each of which waits for the one
+/// before.
 pub(crate) fn work(rounds: u64) {
     let mut value = black_box(rounds);
     for _ in 0..rounds {

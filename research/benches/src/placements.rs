@@ -68,7 +68,7 @@ impl Components {
         Ok(Components { all, classes })
     }
 
-    /// Every placement on so many cores, or none if they are more than `most`.
+    /// Every placement on this number of cores, or none if there are more than `most`.
     pub fn placements(&self, cores: u8, most: usize) -> Option<Vec<Placement>> {
         let mut found = vec![vec![0; self.all.len()]];
         for class in &self.classes {
@@ -154,7 +154,7 @@ impl Components {
     }
 }
 
-/// The cores of so many that are alike, ascending.
+/// Every assignment of `count` interchangeable components to cores, each in ascending order.
 fn ways(count: usize, cores: u8) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new()];
     for _ in 0..count {

@@ -41,13 +41,13 @@ const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
     ("placements/neighbours", &[]),
 ];
 
-/// More placements of a program are not tried, but so many of them by chance.
+/// If a program has more placements than this, this many are tried, drawn at random.
 const MOST: usize = 1024;
-/// What is best in one run each is run again, as often as the others.
+/// Number of winners of single runs that are run again, each as often as the others.
 const AGAIN: usize = 6;
-/// What is tried of placements on more cores than these, nobody has time to try.
+/// Most cores for which placements are tried: more would take too long.
 const CORES_MAX: usize = 4;
-/// What takes so much longer than the best is run once.
+/// A placement that takes this many times as long as the best is run once.
 const SLOW: f64 = 4.0;
 /// Throughput by the plan, of that of the best placement.
 const GOAL: f64 = 0.97;
@@ -95,7 +95,7 @@ fn sorted(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What the benchmarks are called: `placements-` and the program's name.
+/// Names of the benchmarks: `placements-` and the program's name.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     PROGRAMS
         .iter()
@@ -292,8 +292,8 @@ fn best_of(
         .collect())
 }
 
-/// What `hearth run --place talk` gives the program: it is run, and what was kept for it is looked
-/// up.
+/// Measures what `hearth run --place talk` gives the program: runs it, and looks up what was kept
+/// for it.
 fn talk(trial: &Trial<'_>, source: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let cache = trial.workshop.join("cache");
     let mut command = Command::new(beside("hearth", "use benches/run")?);

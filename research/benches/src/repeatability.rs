@@ -3,7 +3,7 @@
 
 use hearth_stats::Summary;
 
-/// What one process printed.
+/// Figures that one process printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reported {
     /// The figure.

@@ -16,7 +16,7 @@ const WAYS: [&str; 3] = ["asynchronous", "synchronous", "auto"];
 
 /// Integers of 4 bytes that the server goes through for a request.
 const SECTIONS: [u32; 6] = [16, 256, 4096, 16_384, 65_536, 262_144];
-/// Where clients are; the server begins on the first core.
+/// Cores of the clients; the server begins on the first core.
 const LAYOUTS: [(&str, [usize; 2]); 2] = [
     ("clients on both cores", [0, 1]),
     ("clients on the other core", [1, 1]),
@@ -37,7 +37,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Seconds for so many requests of each client, and whether they were disturbed.
+    /// Seconds for this number of requests of each client, and whether they were disturbed.
     fn measure(&self, program: &Path, way: &str, requests: u32) -> Result<(f64, bool), String> {
         let input = format!(
             "{requests}\n{}\n{}\n{OWN}\n{}\n{}\n",
@@ -149,7 +149,7 @@ fn row(
     Ok(rows)
 }
 
-/// So many integers, in words.
+/// The size of `integers` integers, in words.
 fn bytes(integers: u32) -> String {
     match integers * 4 {
         bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),

@@ -110,7 +110,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Seconds for so many calls of each thread.
+    /// Seconds for this number of calls of each thread.
     fn measure(&self, side: &str, calls: u64) -> Result<f64, String> {
         let section = Section::new(side, self.lines)?;
         let begin = Barrier::new(self.threads);

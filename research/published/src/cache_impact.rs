@@ -133,8 +133,8 @@ impl Exchange {
     }
 }
 
-/// What a placement adds to type 1's time. The source gives percentages without saying of what, so
-/// both normalisations are always given.
+/// Addition of a placement to type 1's time. The source gives percentages without saying of what,
+/// so both normalisations are always given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impact {
     /// The difference, ns; negative if the placement is faster.

@@ -75,7 +75,7 @@ impl Variant {
         Self::DoubledControlAlone,
     ];
 
-    /// What this variant predicts, ns.
+    /// This variant's prediction, ns.
     #[must_use]
     pub fn predict_ns(self, machine: &Parameters, kind: Type, bytes: u64) -> f64 {
         let intended = machine.communication_ns(kind, bytes, Slope::Derived);

@@ -18,7 +18,7 @@ use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearma
 /// One point, measured and predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// What was measured.
+    /// The quantity measured.
     pub question: Question,
     /// How near sender and receiver are.
     pub relation: Relation,

@@ -1,5 +1,6 @@
-//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page,
-//! and told in a few lines. Their errors are told alike, and the machine's profile is read here.
+//! The common course of all studies: each runs with a progress bar and stops on Ctrl-C, is drawn as
+//! a page, and is summarised in a few lines. Errors are reported alike, and the machine's profile
+//! is read here.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +49,7 @@ pub(crate) fn conduct<S: Study>(
     })
 }
 
-/// Runs a study, which is told when to stop and tells where it is, and shows what it found.
+/// Runs a study with a progress bar, stops it on Ctrl-C, and shows its results.
 pub(crate) fn show<R: Found>(
     path: &Path,
     shown: &Shown<R>,

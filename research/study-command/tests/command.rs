@@ -26,7 +26,7 @@ impl Place {
         outcome(&mut command, None).unwrap()
     }
 
-    /// What it writes to standard output, if all is well.
+    /// Standard output, if all is well.
     #[track_caller]
     fn answer(&self, words: &[&str]) -> String {
         let found = self.call(words);

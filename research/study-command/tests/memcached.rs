@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What is missing for it, in one line.
+/// The first missing program, in one line.
 fn missing() -> Option<&'static str> {
     let cachet = Path::new(env!("CARGO_BIN_EXE_hearth-study")).with_file_name("cachet");
     if !cachet.is_file() {

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What a file begins with.
+/// Magic number at the start of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearthme");
 /// The format's number.
 pub const FORMAT: u64 = 1;
@@ -22,7 +22,7 @@ pub const HEAD_BYTES: usize = 2 * WORDS_BYTES;
 /// The variable that names the file.
 pub const VARIABLE: &str = "HEARTH_METER_FILE";
 
-/// What is measured.
+/// Kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Calls and bytes, and no clock.
@@ -100,7 +100,7 @@ pub enum Slot {
     Largest,
     /// Bytes that the blocks had, by `malloc_usable_size`.
     Provided,
-    /// What the allocator adds to each block, if it says so.
+    /// Bytes that the allocator adds to each block, if it reports them.
     Overhead,
     /// The longest allocation.
     AllocateMax,
@@ -116,7 +116,7 @@ pub enum Slot {
     ReallocSum,
     /// The shortest time between two stamps with nothing between them.
     Empty,
-    /// What stamps are: 1 for cycles of the time stamp counter, 2 for nanoseconds.
+    /// Unit of the stamps: 1 for cycles of the time stamp counter, 2 for nanoseconds.
     Unit,
     /// The first stamp.
     Begin,
@@ -186,7 +186,7 @@ pub fn prepare(path: &Path, mode: Mode, capacity: usize) -> io::Result<()> {
     file.set_len((HEAD_BYTES + capacity * mode.record_bytes()) as u64)
 }
 
-/// What a meter found out.
+/// Results that a meter wrote.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Readings {
     bytes: Vec<u8>,
@@ -200,7 +200,7 @@ impl fmt::Debug for Readings {
 }
 
 impl Readings {
-    /// Of a file's bytes. `None` if no process was measured, or if it is not a meter's file.
+    /// Reads a file's bytes. `None` if no process was measured, or if it is not a meter's file.
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Option<Readings> {
         if bytes.len() < HEAD_BYTES {

@@ -47,7 +47,7 @@ static METER: Meter = Meter {
     mode: AtomicU8::new(0),
 };
 
-/// What looking up functions allocates before there is an allocator. Never taken back.
+/// Bytes for what the lookup of functions allocates before there is an allocator. Never taken back.
 const FIRST_BYTES: usize = 64 << 10;
 #[repr(align(16))]
 struct First(std::cell::UnsafeCell<[u8; FIRST_BYTES]>);

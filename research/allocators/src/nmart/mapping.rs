@@ -18,7 +18,7 @@ const FIRST_ROW_LOG2: u32 = 9;
 /// The largest size that a block's 32-bit field holds.
 pub const SIZE_MAX: usize = (1 << 31) - 1;
 
-/// Where blocks of a size are kept.
+/// The list that keeps blocks of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// By number, from 1 to 128: four times that many bytes.

@@ -54,11 +54,12 @@ use crate::heap::{ALIGN, REQUEST_MAX, round_up};
 pub const DIRECT_FROM: usize = 2 << 20;
 /// Empty arenas of this size go back to the system. The source has the constant and no figure.
 pub const HOLD_MAX: usize = 2 << 20;
-/// What a heap may have in arenas before an empty one goes to the pool. The same.
+/// Bytes of arenas that a heap may have before an empty one goes to the pool. The source has no
+/// figure here either.
 pub const RETAIN_MAX: usize = 1 << 20;
 /// Nodes with a pool of their own. Those of higher numbers share.
 pub const NODES_MAX: usize = 64;
-/// What a thread begins with.
+/// Size of a thread's first arena.
 pub const FIRST_ARENA: usize = PAGE;
 
 /// Whole pages from the system, and where the calling thread runs.
@@ -109,7 +110,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// Where the pages come from.
+    /// The source of the pages.
     pub const fn pages(&self) -> &P {
         &self.pages
     }

@@ -18,7 +18,7 @@ use super::block::{Arena, Block, after, matrix_cell};
 use super::lock::Lock;
 use super::mapping::{LISTS, Place, ROWS, SMALL_LISTS, cell};
 
-/// What others write, on a line of its own.
+/// Fields that other threads write, on a cache line of their own.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Remote {

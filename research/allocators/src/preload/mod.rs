@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 /// # Safety
 /// As for [`crate::heap::Heap`], for calls from all threads at once.
 pub unsafe trait Process: Sync {
-    /// What is added to each block, in bytes.
+    /// Bytes added to each block.
     const OVERHEAD: usize;
 
     /// Before anything else, and again for nothing: called when the object is loaded.
@@ -192,8 +192,8 @@ pub unsafe fn usable(process: &impl Process, block: *mut u8) -> usize {
     unsafe { process.usable(block) }
 }
 
-/// What an allocator adds to each block. Of whole objects, so that a meter that is preloaded before
-/// one can ask.
+/// Bytes that an allocator adds to each block. Whole objects export it, so that a meter that is
+/// preloaded before one can ask.
 pub fn overhead<P: Process>(_process: &P) -> usize {
     P::OVERHEAD
 }
@@ -324,7 +324,7 @@ macro_rules! preload {
             0
         }
 
-        /// What each block costs besides its payload, for the meter.
+        /// Bytes that each block costs besides its payload, for the meter.
         #[unsafe(no_mangle)]
         pub extern "C" fn hearth_block_overhead() -> usize {
             $crate::preload::overhead(&$process)

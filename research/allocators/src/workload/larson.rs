@@ -21,7 +21,7 @@ pub struct Larson {
     pub blocks: usize,
     /// Replacements for each block before the set is handed on.
     pub rounds: usize,
-    /// What random choices begin with.
+    /// Seed of the random choices.
     pub seed: u64,
     /// Sets, and threads at a time.
     pub threads: usize,

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use crate::system;
 
-/// What a workload did.
+/// Results of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// From when all is prepared to the last thread's end.

@@ -19,7 +19,7 @@ pub struct RandomOrder {
     pub blocks: usize,
     /// At a time.
     pub threads: usize,
-    /// What random choices begin with.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of heaps share: memory, random numbers, and an oracle that knows every block.
+//! Shared parts of the heaps' tests: memory, random numbers, and an oracle that knows every block.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-/// Who has which bytes, and that they still hold what was written there.
+/// Tracks the owner of every byte, and checks that blocks still hold what was written there.
 #[derive(Default)]
 pub(crate) struct Oracle {
     blocks: BTreeMap<usize, (usize, u8)>,

@@ -1,18 +1,18 @@
-//! Who takes part: the system's allocator, the peers that are installed, and Hearth's.
+//! The allocators compared: the system's, the peers that are installed, and Hearth's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::peers::beside;
 
-/// What Hearth's allocator is called in tables.
+/// Name of Hearth's allocator in tables.
 pub const HEARTH: &str = "Hearth";
 /// The same in real-time mode, if somebody adds it.
 pub const HEARTH_REAL_TIME: &str = "Hearth-rt";
 /// The system's, which all are compared with.
 pub const SYSTEM: &str = "glibc";
 
-/// What `research/benches/install-peers heap` installs, under the names that it gives.
+/// Peers that `research/benches/install-peers heap` installs, under the names that it gives.
 const PEERS: [&str; 8] = [
     "jemalloc-deb",
     "jemalloc",
@@ -33,7 +33,7 @@ pub const FAST_PEERS: &[&str] = &[
     "gperftools",
 ];
 
-/// What no registry that the installer can use has: what it is called, and why.
+/// Peers that no registry within the installer's reach has: the name, and the reason.
 const NOT_TO_BE_HAD: [(&str, &str); 1] = [(
     "rpmalloc-2",
     "Debian has no rpmalloc, and the newest crate with its sources has 1.4; --with \
@@ -44,9 +44,9 @@ const NOT_TO_BE_HAD: [(&str, &str); 1] = [(
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocator {
     pub name: String,
-    /// What is preloaded; None for the system's own.
+    /// The library to preload; None for the system's own.
     pub library: Option<PathBuf>,
-    /// What it is exactly, and where it came from.
+    /// Exact version and origin.
     pub version: String,
     pub environment: Vec<(String, String)>,
 }

@@ -1,6 +1,6 @@
-//! What is wanted of Hearth's allocator: the table of section 4 of the anchors, and what the issue
-//! says where it says more. Ticks and nanoseconds were set on another machine, so a goal that names
-//! a peer is also reached by being so much better than that peer in the same session.
+//! Goals of Hearth's allocator: the table of section 4 of the anchors, and the issue's figures
+//! where it says more. Ticks and nanoseconds were set on another machine, so a goal that names a
+//! peer is also reached by beating that peer by the stated factor in the same session.
 
 use super::allocators::{FAST_PEERS, HEARTH, HEARTH_REAL_TIME, SYSTEM};
 use super::session::{LEAST, MEMORY, SPEED};
@@ -12,13 +12,13 @@ use super::workloads::{Group, HAND_OVER};
 pub struct Goal {
     pub group: Group,
     pub row: &'static str,
-    /// Who is to reach it.
+    /// The allocator that is to reach it.
     pub who: &'static str,
     /// At most, or at least where more is better; None if only a peer decides.
     pub bound: Option<f64>,
-    /// Or so many times the best of these.
+    /// Or this factor times the best of these.
     pub beside: Option<(f64, &'static [&'static str])>,
-    /// Or twice what this row shows, in which nothing is called: what the machine does by itself.
+    /// Or twice what this row shows, in which nothing is called: the machine's own disturbance.
     pub control: Option<&'static str>,
 }
 
@@ -26,13 +26,13 @@ pub struct Goal {
 /// lasts longer, and more interrupts meet it.
 const CONTROL_TIMES: f64 = 2.0;
 
-/// What has become of a goal.
+/// Outcome of a goal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     pub goal: Goal,
     pub better: Better,
     pub unit: &'static str,
-    /// None if whoever is to reach it was not measured.
+    /// None if the allocator that is to reach it was not measured.
     pub value: Option<f64>,
     /// The peer it is compared with, and its value.
     pub best: Option<(String, f64)>,
@@ -51,7 +51,7 @@ const fn wanted(group: Group, row: &'static str, bound: f64) -> Goal {
     }
 }
 
-/// After a burst of so many that interrupts meet every round.
+/// A goal after a burst of so many operations that interrupts meet every round.
 const fn wanted_beyond(row: &'static str, control: &'static str) -> Goal {
     Goal {
         control: Some(control),
@@ -204,7 +204,7 @@ fn judged(table: &Table, goal: &Goal) -> Option<Judged> {
 }
 
 impl Judged {
-    /// What was wanted, in words.
+    /// The goal in words.
     pub fn wanted(&self) -> String {
         let edge = match self.better {
             Better::Less => "at most",

@@ -16,7 +16,7 @@ pub mod workloads;
 
 use workloads::{Group, Size};
 
-/// What is to be measured.
+/// The measurements requested.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub size: Size,

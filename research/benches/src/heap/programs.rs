@@ -17,7 +17,7 @@ pub struct Programs {
     workshop: Workshop,
 }
 
-/// What a program came to.
+/// Result of a program's run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
     /// From the program's start to its end.
@@ -67,7 +67,7 @@ impl Programs {
         &self.heap
     }
 
-    /// Of a file in the folder that goes with these.
+    /// The path of a file in the folder that belongs to these programs.
     pub fn file(&self, name: &str) -> PathBuf {
         self.workshop.path().join(name)
     }

@@ -66,7 +66,7 @@ pub fn measure(
 /// By allocator: what its runs came to, in order, or why one failed.
 type Outcomes<T> = Vec<Result<Vec<T>, String>>;
 
-/// What a row is made of, of each allocator.
+/// One allocator's figures, from which rows are made.
 type Figures = BTreeMap<String, f64>;
 
 impl Session<'_> {
@@ -437,7 +437,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the suite comes to over all of its programs, real ones included.
+    /// Adds the suite's means over all of its programs, real ones included.
     fn means(&mut self) {
         let of_suite = |row: &&Row| matches!(row.group, Group::Suite | Group::Real);
         let (memory, speed): (Vec<&Row>, Vec<&Row>) = self
@@ -512,7 +512,7 @@ const FLOOR: [Percentile; 12] = [
     ("touch max", Which::Touch, From::Start, 100.0),
 ];
 
-/// Of single processes; frees for others have no floor.
+/// Percentiles of single processes; frees for others have no floor.
 const RAW: [Percentile; 6] = [
     ("malloc p50 raw", Which::Malloc, From::Steady, 50.0),
     ("malloc p99.9 raw", Which::Malloc, From::Steady, 99.9),
@@ -540,7 +540,7 @@ fn percentiles(run: &Latencies, wanted: &[Percentile]) -> Figures {
     figures.collect()
 }
 
-/// Of the slowest mallocs of rounds: the median over rounds.
+/// The median over rounds of each round's slowest malloc.
 fn typical(worst: &[f64]) -> f64 {
     Summary::of(worst).map_or(0.0, |worst| worst.median)
 }

@@ -1,4 +1,4 @@
-//! What was found: rows of one thing measured, a cell for each allocator.
+//! The table of results: a row for each thing measured, a cell for each allocator.
 
 use super::allocators::{SYSTEM, is_hearth};
 use super::workloads::Group;
@@ -22,7 +22,7 @@ pub enum Better {
     More,
 }
 
-/// What one allocator came to.
+/// Result of one allocator.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
     /// By runs; one value where runs are merged.

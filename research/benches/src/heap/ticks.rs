@@ -9,7 +9,7 @@
 use std::path::Path;
 
 const VERSION: u32 = 1;
-/// What is in the upper two bits of a word of `latency`.
+/// Values of the upper two bits of a word of `latency`.
 const MALLOC: u32 = 0;
 const FREE: u32 = 1;
 const TICKS: u32 = (1 << 30) - 1;
@@ -46,10 +46,10 @@ impl Words {
     }
 }
 
-/// What a thread of `latency` did.
+/// Operations of one thread of `latency`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Lane {
-    /// What was done and how long it took, an operation a word.
+    /// Kind and duration of each operation, an operation a word.
     operations: Vec<u32>,
     /// From before a malloc until its last page was written; empty if that was not measured.
     touches: Vec<u32>,
@@ -170,7 +170,7 @@ fn floor(mine: &mut [u32], other: &[u32]) {
 }
 
 impl Sorted {
-    /// The time that so many of 100 operations do not exceed; None of none.
+    /// The time that `percent` of 100 operations do not exceed; None of none.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         let place = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
         self.0

@@ -1,4 +1,4 @@
-//! What the allocators are asked to do: the programs of the suite, and how large everything is.
+//! The workloads of the allocators: the programs of the suite, and all sizes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::programs::Programs;
 use super::table::Better;
 use crate::peers::beside;
 
-/// What is measured together and can be asked for alone.
+/// Measurements that belong together and can be requested alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     Fast,
@@ -52,7 +52,7 @@ impl Group {
         Group::ALL.into_iter().find(|group| group.name() == name)
     }
 
-    /// What is asked, and what there is to know of the answer.
+    /// The question asked, and notes on its answer.
     pub fn question(self) -> &'static str {
         match self {
             Group::Fast => {
@@ -130,7 +130,7 @@ pub struct Workload {
     pub name: &'static str,
     /// The command of `heap`, by size.
     pub words: [&'static str; 3],
-    /// What it says of itself: a time or a rate.
+    /// The kind of figure that it reports: a time or a rate.
     pub better: Better,
 }
 
@@ -300,7 +300,7 @@ pub const SUITE: [Workload; 17] = [
     ),
 ];
 
-/// What the goals compare cross-thread frees by.
+/// The workload by which the goals compare cross-thread frees.
 pub const HAND_OVER: &str = "hand-over-2";
 
 /// A program of the system's, or Hearth's compiler, and what it must say; None where that is not
@@ -419,7 +419,7 @@ fn found(name: &str) -> Result<String, String> {
         })
 }
 
-/// What is first on the path may be a script that looks for it.
+/// Finds the interpreter itself: the first `python3` on the path may be a script that looks for it.
 fn python3() -> Result<String, String> {
     let output = std::process::Command::new(found("python3")?)
         .args(["-c", "import sys; print(sys.executable)"])
@@ -473,7 +473,7 @@ fn text(size: Size) -> Text {
     }
 }
 
-/// A text in C of so many functions.
+/// A text in C with the given number of functions.
 fn functions(count: usize) -> String {
     let mut text = String::from("int f0(int x) { return x; }\n");
     for n in 1..=count {

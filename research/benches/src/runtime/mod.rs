@@ -31,19 +31,19 @@ pub struct Row {
     pub small: (u32, i32),
 }
 
-/// What is measured.
+/// The quantity measured.
 #[derive(Clone, Copy, Debug)]
 pub enum Measure {
     /// Nanoseconds for each of the `units` that a round has. The rounds are chosen for each side so
-    /// that a run takes long enough; `answer` says what so many rounds print.
+    /// that a run takes long enough; `answer` gives the output for that number of rounds.
     Time {
         unit: &'static str,
         units: f64,
         answer: fn(u32) -> i32,
     },
-    /// Bytes resident for each of so many, beyond what a run with one has; fewer for peers.
+    /// Bytes resident for each of `count`, beyond what a run with one has; fewer for peers.
     Memory { count: u32, count_of_peers: u32 },
-    /// How many times faster on so many cores as there are workers than on one.
+    /// Speed on as many cores as there are workers, divided by the speed on one.
     SpeedUp,
 }
 
@@ -55,10 +55,10 @@ pub struct Beside {
     pub aside: Option<&'static str>,
 }
 
-/// What is wanted of Hearth.
+/// Goal for Hearth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Goal {
-    /// Either is enough: so much, or such a share of the best peer's.
+    /// Either is enough: this value, or this share of the best peer's.
     AtMost {
         value: Option<f64>,
         share_of_best: Option<f64>,
@@ -71,7 +71,7 @@ impl Row {
         Who::Hearth(self.program)
     }
 
-    /// What is written behind a value.
+    /// Unit that is written behind a value.
     pub fn unit(&self) -> String {
         match self.measure {
             Measure::Time { unit, .. } => format!("ns a {unit}"),

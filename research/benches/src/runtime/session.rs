@@ -32,7 +32,7 @@ const MEMORY_REPEATS_MAX: usize = 5;
 /// More rounds would not fit the integers of 32 bits of most sides.
 const ROUNDS_MAX: f64 = 5e8;
 
-/// What came out.
+/// Result of a row.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub hearth: Side,
@@ -42,7 +42,7 @@ pub struct Found {
     pub cores: Vec<usize>,
 }
 
-/// What came out for one side.
+/// Result of one side.
 #[derive(Clone, Debug)]
 pub struct Side {
     pub who: Who,
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What a run of one round takes.
+    /// Time that a run of one round takes.
     fn start(&self, who: Who, cores: &[usize]) -> Result<f64, String> {
         let runs = (0..STARTS).map(|_| Ok(self.run(who, 1, cores)?.times.wall));
         let seconds = runs.collect::<Result<Vec<f64>, String>>()?;

@@ -1,4 +1,4 @@
-//! Who takes part, and how each is started.
+//! The sides of a comparison, and how each is started.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::peers;
 pub enum Who {
     /// A program below `research/benches/runtime`.
     Hearth(&'static str),
-    /// Of `research/benches/peers/c`, the row under this name.
+    /// The row with this name in `research/benches/peers/c`.
     C(&'static str),
-    /// Of `research/benches/peers/rust`, with this library.
+    /// `research/benches/peers/rust`, with this library.
     Rust(&'static str),
     Go,
     /// Each goroutine on a thread of its own.
@@ -53,7 +53,7 @@ impl Who {
 /// How one run is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
-    /// What the peers call the row.
+    /// The peers' name of the row.
     pub row: &'a str,
     pub rounds: u32,
     /// The cores that the programs are bound to; as many workers.

@@ -82,7 +82,7 @@ impl Defect {
         Self::ALL.into_iter().find(|defect| defect.name() == name)
     }
 
-    /// What the page says and what it must mean.
+    /// The printed text and its intended meaning.
     #[must_use]
     pub fn erratum(self) -> &'static Erratum {
         let number = match self {

@@ -1,4 +1,4 @@
-//! What the equations are evaluated with, and the source's two machines.
+//! Parameters of the equations, and the source's two machines.
 
 use hearth_machine::profile::{Carrier, Level as Place, Profile};
 
@@ -38,11 +38,11 @@ impl Latency {
 pub struct Level {
     /// `l_L1`, `l_L2`, … in bytes.
     pub capacity_bytes: u64,
-    /// What an access costs there.
+    /// Cost of an access there.
     pub latency: Latency,
 }
 
-/// What an exchange of no data costs, by type.
+/// Cost of an exchange of no data, by type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZeroData {
     /// Means for types 1, 2, 3, ns (table 6.2).
@@ -86,8 +86,8 @@ impl BeyondLastLevel {
     }
 }
 
-/// What the printed equations say otherwise for a machine; needed by [`super::printed`] and for a
-/// [`super::Defect`].
+/// Parameters that the printed equations have otherwise for a machine; needed by [`super::printed`]
+/// and for a [`super::Defect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The size above which 7.7 to 7.10 add the operating system's term, bytes.
@@ -119,7 +119,7 @@ pub struct Parameters {
     pub zero_data: ZeroData,
     /// The operating system's part beyond the last level, if it is modelled.
     pub beyond: Option<BeyondLastLevel>,
-    /// What the source prints otherwise.
+    /// Parameters that the source prints otherwise.
     pub printed: Option<Printed>,
 }
 
