@@ -170,7 +170,7 @@ impl List {
     }
 }
 
-/// How free chunks are kept and found.
+/// Structure that keeps and finds free chunks.
 pub trait FreeSet {
     /// Bytes by which a chunk must exceed the request for the rest to be split off.
     const SPLIT_FROM: usize;

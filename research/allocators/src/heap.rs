@@ -16,11 +16,11 @@ pub const fn round_up(bytes: usize, to: usize) -> usize {
 /// Source of a heap's memory.
 ///
 /// # Safety
-/// What [`Grow::grow`] returns is that many bytes, begins at a multiple of [`ALIGN`], and belongs
+/// [`Grow::grow`] returns that many bytes; they begin at a multiple of [`ALIGN`], and belong
 /// to the caller until the source is dropped.
 pub unsafe trait Grow {
-    /// `bytes` more bytes, a multiple of [`ALIGN`]; null if there are none. What follows the bytes
-    /// of the call before directly, extends them.
+    /// `bytes` more bytes, a multiple of [`ALIGN`]; null if there are none. Bytes that
+    /// directly follow those of the previous call extend them.
     fn grow(&mut self, bytes: usize) -> *mut u8;
 }
 
@@ -45,7 +45,7 @@ pub unsafe trait Heap {
     /// The block is of this heap, and not released yet. Nobody uses it any more.
     unsafe fn release(&mut self, block: *mut u8);
 
-    /// How many bytes of the block may be used: as many as were asked for, or more.
+    /// Usable bytes of the block: as many as were asked for, or more.
     ///
     /// # Safety
     /// The block is of this heap, and not released yet.
@@ -84,7 +84,7 @@ impl<const COUNTED: bool> Steps<COUNTED> {
         }
     }
 
-    /// How many.
+    /// The number counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.0

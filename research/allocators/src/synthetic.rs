@@ -12,7 +12,7 @@
 /// The source's cycles a microsecond.
 pub const CYCLES_PER_US: f64 = 2010.0;
 
-/// Whether holding times are taken for what they are.
+/// Unit of the holding times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
     /// One unit for both times, as in the source.
@@ -85,11 +85,11 @@ pub const HOLDING: &[(u32, f64)] = &[
 /// Distributions that requests are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// In bytes.
+    /// Sizes, in bytes.
     pub size: Distribution,
-    /// In cycles.
+    /// Times between requests, in cycles.
     pub between: Distribution,
-    /// In microseconds.
+    /// Holding times, in microseconds.
     pub holding: Distribution,
 }
 

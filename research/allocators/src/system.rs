@@ -122,8 +122,8 @@ impl Machine {
         }
     }
 
-    /// Reads which processors are of which node; once, by whoever comes first. Others see node 0
-    /// meanwhile.
+    /// Reads which processors belong to which node; once, by the first thread to come. Others see
+    /// node 0 meanwhile.
     #[cold]
     fn read(&self) {
         let first =
@@ -263,7 +263,7 @@ impl<T> Guarded<T> {
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
     }
 
-    /// Gives the lock back. Only who has taken it may.
+    /// Gives the lock back. Only the holder may.
     pub fn unlock(&self) {
         // SAFETY: as in `lock`.
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };

@@ -240,7 +240,7 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
         }
     }
 
-    /// At least one free block of `bytes` bytes more.
+    /// Adds at least one free block of `bytes` bytes.
     #[cold]
     fn grow(&mut self, bytes: usize) -> bool {
         // The request's list may begin above the request: what is found must come from there.

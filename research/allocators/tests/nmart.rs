@@ -360,7 +360,7 @@ fn threads_free_each_others_blocks() {
 }
 
 /// An arena that is emptied stays up to the threshold, then goes to the pool of the node that it
-/// was made on, and from there to whoever asks there, made new.
+/// was made on, and from there to the next thread that asks there, made new.
 #[test]
 fn arenas_go_to_the_node_that_they_came_from() {
     let nmart = allocator();

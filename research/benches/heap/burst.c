@@ -1,10 +1,11 @@
-/* What the owner pays after another thread has freed its blocks.
+/* The owner's cost after another thread has freed its blocks.
  *
- * The owner has so many blocks; the other thread frees them all, while the owner waits; then the
- * owner has as many again, each timed. That is a round. What an allocator leaves to the owner's
- * next operations, such as walking through all that came home, is in the slowest of these. The
- * first round meets an empty heap and is not told. With `null` there is no block and nothing is
- * called: what is told then is what interrupts do to so many operations.
+ * The owner allocates the given number of blocks; the other thread frees them all, while the owner
+ * waits; then the owner allocates as many again, each timed. That is a round. Work that an
+ * allocator leaves to the owner's next operations, such as walking through all blocks that came
+ * home, is in the slowest of these. The first round meets an empty heap and is not reported. With
+ * `null` there is no block and nothing is called: the figures then show the effect of interrupts on
+ * as many operations.
  *
  * The file: version, rounds, blocks, ticks for a microsecond; then a word for each malloc.
  */

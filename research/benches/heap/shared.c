@@ -37,7 +37,7 @@ static void larson_lane(void *argument, unsigned lane)
     generation *now = argument;
     setting *s = now->all;
     choices c = {s->seed + now->generation * THREADS_MAX + lane};
-    /* What another worker had in the generation before. */
+    /* The blocks another worker had in the generation before. */
     held *blocks = s->blocks[(lane + now->generation) % s->threads];
     for (uint64_t i = 0; i < s->operations; i++) {
         held *slot = &blocks[below(&c, s->slots)];
@@ -233,7 +233,7 @@ static void short_lives_lane(void *argument, unsigned lane)
     setting *s = argument;
     choices c = {s->seed + lane};
     held *blocks = s->blocks[lane];
-    /* Those of the thread before, which has ended. */
+    /* The blocks of the thread before, which has ended. */
     put_all(blocks, s->slots);
     for (int pass = 0; pass < 4; pass++) {
         put_all(blocks, s->slots);

@@ -1,4 +1,4 @@
-//! The benchmarks of programs beside programs.
+//! The benchmarks that compare programs with programs.
 
 /// A program in Insense and the same by hand in C.
 #[derive(Clone, Copy, Debug)]
@@ -10,9 +10,9 @@ pub struct Benchmark {
     pub c: &'static str,
     pub question: &'static str,
     pub fairness: &'static str,
-    /// Which clock counts.
+    /// The clock that counts.
     pub clock: Clock,
-    /// How many cores the programs may use.
+    /// Number of cores the programs may use.
     pub cores: usize,
     /// Input of a full run: a quarter of a second of work or so. Long enough to time, short enough
     /// to fit between the disturbances of a shared host.

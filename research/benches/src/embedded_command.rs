@@ -10,7 +10,7 @@ use std::process::Command;
 const FAIRNESS: &str = "The same components in a process of their own with Placement::Talk and with \
     Placement::WithCreator, in turn, on the same cores; from the first message to the last; CPU time of all that the \
     process does, the placer's own included. What it gains is beside a plan that keeps the two of each pair apart, where both begin.";
-/// How Talk's process is told apart.
+/// Name that tells Talk's process apart.
 const TALK: &str = "talk";
 const OS: &str = "os";
 
@@ -18,8 +18,8 @@ pub(crate) fn names<'a>() -> impl Iterator<Item = &'a str> {
     SHAPES.iter().map(|shape| shape.name)
 }
 
-/// For `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself: seconds
-/// and a sum.
+/// The command `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself:
+/// prints seconds and a sum.
 pub(crate) fn embedded(words: &[String]) -> Result<String, String> {
     let [name, placement, rounds] = words else {
         return Err("embedded has a shape, a placement and a number of rounds".into());

@@ -1,4 +1,4 @@
-//! Private heaps beside shared ones: the source's allocation experiment, told as ratios.
+//! Compares private heaps with shared ones: the source's allocation experiment, reported as ratios.
 
 use hearth_benches::measure::{in_turn, run};
 use hearth_benches::peers::{build_insense, folder};
@@ -55,7 +55,7 @@ const SETTINGS: [(u32, u32, &str, &str); 4] = [
 ];
 const BLOCKS_A_PASS: u32 = 1001;
 
-/// How long do components take that allocate and free, with heaps of their own and without?
+/// Measures components that allocate and free, with heaps of their own and without.
 pub(crate) fn heaps(effort: Effort) -> Result<String, String> {
     println!("heaps: what are private heaps worth to components that allocate and free?");
     println!(

@@ -1,4 +1,4 @@
-//! Hearth beside its peers.
+//! Compares Hearth with its peers.
 //!
 //! Every benchmark states its question, its notes on fairness and the answer its programs must
 //! give. The peers run in one session, in turn, pinned to the same cores, after a warm-up that

@@ -154,7 +154,7 @@ fn wanted_of<'a>(
         .filter(|program| request.wants(&program.full_name()))
 }
 
-/// For `hearth-benches peak PROGRAM ARGUMENT…` and the like, which this program calls itself.
+/// Runs `hearth-benches peak PROGRAM ARGUMENT…` and the like, which this program calls itself.
 fn part(outcome: Result<String, String>) -> ExitCode {
     match outcome {
         Ok(said) => {

@@ -31,7 +31,7 @@ pub struct Run {
 /// Share of a run that may be stolen before it counts as disturbed.
 const STOLEN_MAX: f64 = 0.02;
 
-/// How many runs are tried for each that is wanted.
+/// Number of runs tried for each that is wanted.
 const TRIES: usize = 12;
 
 /// Measurements of undisturbed runs, and how many runs were disturbed and did not count.
@@ -245,7 +245,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Kills a program that does not end, unless dropped before.
 struct Watch {
-    // Its end tells the watching thread that all is well.
+    // Dropping it tells the watching thread that all is well.
     _ended: Sender<()>,
 }
 

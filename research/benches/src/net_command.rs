@@ -1,5 +1,5 @@
-//! Event servers in every static cell beside the adaptive one: replies for a second, and how soon
-//! it has settled.
+//! Compares event servers in every static cell with the adaptive one: replies for a second, and how
+//! soon it has settled.
 //!
 //! A cell is a pattern, a way to wait and a number of threads. All cells are looked at once at each
 //! point of load; the best of them then take turns with the adaptive server, each run with a new
@@ -26,7 +26,7 @@ const CONNECTIONS: [usize; 4] = [1, 8, 64, 512];
 /// Work for a request, in microseconds.
 const WORKS: [u32; 3] = [0, 10, 100];
 const THREADS: [usize; 3] = [1, 2, 4];
-/// The adaptive server beside the best static cell.
+/// Least rate of the adaptive server over that of the best static cell.
 const GOAL: f64 = 0.95;
 /// It has settled by then.
 const SETTLED_WITHIN: f64 = 2.0;
@@ -70,8 +70,8 @@ impl Cell {
         for pattern in fixed.filter(|pattern| pattern.to_string() != ADAPTIVE) {
             for mechanism in Mechanism::all() {
                 for threads in THREADS {
-                    // One that waits and none that works is no server; a system may forbid a
-                    // mechanism.
+                    // A thread that waits with none that works does not make a server; a system
+                    // may forbid a mechanism.
                     let may_be = pattern != Pattern::HalfAsync || threads > 1;
                     if may_be && mechanism.check().is_ok() {
                         cells.push(Cell {
@@ -282,7 +282,7 @@ pub(crate) fn net(name: &str, effort: Effort) -> Result<String, String> {
 fn look(point: Point, brief: bool) -> Result<Vec<(Cell, f64)>, String> {
     let mut looked = Vec::new();
     for cell in Cell::all() {
-        // What is never best is left out for those who are in a hurry.
+        // Mechanisms that are never best are left out of a brief run.
         if brief && (cell.mechanism == "select" || cell.mechanism == "level") {
             continue;
         }
@@ -387,7 +387,7 @@ fn compare(point: Point, repeats: usize, brief: bool) -> Result<String, String> 
     ))
 }
 
-/// For each turn, its rate over that of the cell which was best in all other turns.
+/// Each turn's rate over that of the cell which was best in all other turns.
 fn over_best(own: &[f64], cells: &[Vec<f64>]) -> Option<Vec<f64>> {
     let elsewhere = |cell: &Vec<f64>, turn: usize| {
         let (before, after) = (cell.iter().take(turn), cell.iter().skip(turn + 1));

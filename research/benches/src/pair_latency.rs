@@ -1,4 +1,4 @@
-//! The probe's pair latency beside core-to-core-latency's: which of them says the same again?
+//! Compares the probe's pair latency with core-to-core-latency's: which repeats itself better?
 
 use hearth_benches::measure;
 use hearth_benches::peers::beside;
@@ -36,7 +36,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(text)
 }
 
-/// Runs both in turn and tells of both. The row's ratio is our variation over the peer's.
+/// Runs both in turn and reports both. The row's ratio is our variation over the peer's.
 pub(crate) fn pair_latency(effort: Effort) -> Result<String, String> {
     println!("pair-latency: {QUESTION}");
     println!("  {FAIRNESS}");

@@ -28,7 +28,7 @@ pub struct Components {
 pub type Placement = Vec<u8>;
 
 impl Components {
-    /// Those of a program whose graph is constant. An error says what is not.
+    /// Components of a program whose graph is constant. An error says what is not.
     pub fn of(text: &str, name: &str) -> Result<Components, String> {
         let graph = graph(text, name, &Options::default())
             .ok_or_else(|| format!("{name} does not compile"))?;

@@ -1,4 +1,4 @@
-//! Plans beside the best placements there are: all of them are tried.
+//! Compares plans with the best placements there are: all placements are tried.
 
 use hearth_benches::measure::{in_order, run};
 use hearth_benches::peers::{beside, build_text, folder};
@@ -106,7 +106,7 @@ fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How much of the throughput of the best placement of a program does the plan reach?
+/// Measures how much of the throughput of the best placement of a program the plan reaches.
 pub(crate) fn placements(name: &str, effort: Effort) -> Result<String, String> {
     let program = names().position(|known| known == name);
     let (path, longer) = PROGRAMS[program.ok_or("no such program")?];
@@ -268,7 +268,7 @@ fn candidates(components: &Components, cores: u8) -> (Vec<Placement>, bool) {
     ((0..MOST).map(|_| one()).collect(), false)
 }
 
-/// Those that are fastest, in one undisturbed run each.
+/// The fastest placements, in one undisturbed run each.
 fn best_of(
     trial: &Trial<'_>,
     components: &Components,

@@ -1,4 +1,4 @@
-//! How well a program that prints a figure with an interval repeats itself: over fresh processes,
+//! Repeatability of a program that prints a figure with an interval: over fresh processes,
 //! the coefficient of variation of the figure, and how many intervals hold the grand median.
 
 use hearth_stats::Summary;
@@ -21,7 +21,7 @@ pub struct Repeatability {
     pub grand_median: f64,
     /// Sample standard deviation over mean.
     pub variation: f64,
-    /// How many intervals hold the grand median.
+    /// Number of intervals that hold the grand median.
     pub covering: usize,
 }
 

@@ -107,7 +107,7 @@ impl Program {
     }
 }
 
-/// How many workers, on as many cores, and how components get to them.
+/// Number of workers, on as many cores, and the way components get to them.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     pub workers: usize,

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// `HEARTH_SERVERS`; the first is what the others are beside.
+/// `HEARTH_SERVERS`; the others are compared with the first.
 const WAYS: [&str; 3] = ["asynchronous", "synchronous", "auto"];
 
 /// Integers of 4 bytes that the server goes through for a request.
@@ -57,7 +57,7 @@ impl Cell {
         }
     }
 
-    /// How many requests of each client take about as long as is wanted.
+    /// Number of requests of each client that take about as long as is wanted.
     fn requests(&self, program: &Path, seconds: f64) -> Result<u32, String> {
         let mut requests = LEAST;
         loop {

@@ -1,10 +1,10 @@
-//! Sections in every way beside other locks: what a call costs alone, and when several threads
-//! call.
+//! Compares sections of every kind with other locks: the cost of a call alone, and when several
+//! threads call.
 //!
 //! Fairness: every side runs the same closure on the same data, lines of 64 bytes that it adds to;
-//! a thread adds to so many lines of its own between two calls. All sides use their defaults. By
-//! message, the proprietor is a thread more than the others have, and shares their cores. The sum
-//! of all lines must come out right.
+//! a thread adds to a given number of lines of its own between two calls. All sides use their
+//! defaults. By message, the proprietor is a thread more than the others have, and shares their
+//! cores. The sum of all lines must come out right.
 
 use hearth::sync::{Copying, LockKind, Mode, Owned, Queue};
 use hearth_benches::measure::in_order;
@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
-/// The first is what the others are beside.
+/// All sides; the others are compared with the first.
 const SIDES: [&str; 12] = [
     "std",
     "parking_lot",
@@ -129,7 +129,7 @@ impl Cell {
                     })
                 })
                 .collect();
-            // From the first call to the last answer: whoever is woken late begins late.
+            // From the first call to the last answer: a thread that is woken late begins late.
             let times: Vec<(Instant, Instant)> = threads
                 .into_iter()
                 .filter_map(|thread| thread.join().ok())

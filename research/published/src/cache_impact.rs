@@ -122,7 +122,7 @@ impl Exchange {
         Some(self.bytes as f64 / ns as f64)
     }
 
-    /// How much longer `kind` takes than type 1, both normalisations.
+    /// Extra time of `kind` over type 1, both normalisations.
     #[must_use]
     pub fn impact(&self, machine: usize, kind: Type) -> Option<Impact> {
         let (base, other) = (

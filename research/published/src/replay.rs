@@ -1,4 +1,4 @@
-//! The source's model beside the source's own measurements, on both of its machines.
+//! Compares the source's model with the source's own measurements, on both of its machines.
 //!
 //! The intended equations miss in two ways that its tables show. Measured exchanges of nothing
 //! take twice the zero-data cost that the equations are given, so that small sizes are predicted
@@ -34,7 +34,7 @@ pub enum Variant {
     DoubledControlAlone,
 }
 
-/// How far a machine's predictions of one type are from its measurements.
+/// Distance of a machine's predictions of one type from its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Index into [`MACHINES`](super::cache_impact::MACHINES).
@@ -43,7 +43,7 @@ pub struct Row {
     pub kind: Type,
     /// The sizes.
     pub region: Region,
-    /// How many sizes with a measurement.
+    /// Number of sizes with a measurement.
     pub sizes: usize,
     /// The mean of `|predicted − measured| / measured`, percent, for the variants in order.
     pub error_percent: [f64; 3],

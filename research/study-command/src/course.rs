@@ -19,15 +19,15 @@ use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
 use hearth_text::cause;
 
-/// How results are shown.
+/// Presentation of results.
 pub(crate) struct Shown<R> {
     /// The study's name, and what is in its page.
     pub(crate) page: (&'static str, fn(&R) -> String),
-    /// Pictures beside it.
+    /// Pictures beside the page.
     pub(crate) charts: fn(&R) -> Vec<File>,
-    /// In a line: which study, and where.
+    /// One line: which study, and where.
     pub(crate) title: fn(&R) -> String,
-    /// Its claims and what became of them.
+    /// Its claims and their verdicts.
     pub(crate) claims: fn(&R) -> Vec<Verdict>,
 }
 

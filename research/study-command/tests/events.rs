@@ -84,8 +84,8 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
         !json.contains("had no reply") && !json.contains("the server:"),
         "{json}"
     );
-    // Who shares connections arms them again once a request with level-triggered epoll, and never
-    // with edges.
+    // A pattern that shares connections arms them again once a request with level-triggered epoll,
+    // and never with edges.
     assert!(
         told("leader", "edge", "reactivate_ns").is_empty(),
         "{table}"

@@ -67,7 +67,7 @@ fn a_short_study_leaves_tables_charts_and_a_page() {
     ] {
         assert!(runs.contains(row), "{row} in {runs}");
     }
-    // What is asked by message is run by somebody else, and what is under a lock by who asks.
+    // A request by message runs on another thread, one under a lock on the asking thread.
     let share = |row: &str| -> f64 {
         let line = runs.lines().find(|line| line.starts_with(row));
         line.and_then(|line| line.rsplit(',').next())

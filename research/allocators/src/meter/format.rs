@@ -76,11 +76,11 @@ pub enum Slot {
     Format,
     /// A [`Mode`]'s number.
     Mode,
-    /// How many records fit.
+    /// Number of records that fit.
     Capacity,
     /// The process that is measured; 0 before one is.
     Process,
-    /// How many records there would be; more than fit are counted only.
+    /// Number of records there would be; those that do not fit are counted only.
     Records,
     /// Calls of `malloc`.
     Mallocs,
@@ -88,7 +88,7 @@ pub enum Slot {
     Callocs,
     /// Calls of `realloc` with a block.
     Reallocs,
-    /// Those of them that moved it.
+    /// Calls of `realloc` that moved the block.
     Moved,
     /// Calls of `memalign` and its kin.
     Aligned,
@@ -126,7 +126,7 @@ pub enum Slot {
     Status,
 }
 
-/// Which call a record of [`Mode::Time`] is of: its two highest bits.
+/// The call that a record of [`Mode::Time`] describes: its two highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// Any that allocates.
@@ -171,7 +171,7 @@ pub struct Event {
     pub bytes: Option<u64>,
 }
 
-/// How a freed block's bytes are written.
+/// Pattern for a freed block's bytes.
 pub const FREED: u64 = u64::MAX;
 
 /// Makes a file for a meter, of zeros but for what it is to do.

@@ -218,7 +218,7 @@ impl Figures {
     }
 
     fn max(&self, slot: Slot, value: u64) {
-        // Looked at first: most are no new maximum.
+        // Compared first: most values are not a new maximum.
         if self.word(slot).load(Ordering::Relaxed) < value {
             self.word(slot).fetch_max(value, Ordering::Relaxed);
         }

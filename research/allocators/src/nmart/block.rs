@@ -31,7 +31,7 @@ pub const ARENA_OVERHEAD: usize = ARENA_HEADER + 2 * OVERHEAD;
 /// The system's page size; arenas are multiples of it.
 pub const PAGE: usize = 4096;
 
-/// In no user's hands and, unless it is just being moved, listed.
+/// The block is in no user's hands and, unless it is just being moved, listed.
 pub const FREE: u32 = 1;
 /// The block has at most [`SMALL_MAX`] bytes.
 pub const SMALL: u32 = 2;
@@ -143,7 +143,7 @@ pub struct Arena {
     /// Bit 0 free, bit 1 movable, bits 2 to 11 the node it was made on, from bit 12 on the size:
     /// arenas are whole pages, so that the low twelve bits are to spare.
     bits: usize,
-    /// In its heap's stack, or in its pool.
+    /// Links in its heap's stack, or in its pool.
     pub previous: *mut Arena,
     pub next: *mut Arena,
     /// The heap whose stack holds the arena; null in a pool. Ours: the source has owners in blocks

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often to look before giving the processor away: a few hundred cycles, as long as it takes
+/// Number of looks before the processor is given away: a few hundred cycles, as long as it takes
 /// to push a block from another core.
 const LOOKS: u32 = 64;
 
@@ -37,7 +37,7 @@ impl Lock {
         }
     }
 
-    /// Gives it back. Only who has taken it may.
+    /// Gives it back. Only the holder may.
     #[inline]
     pub fn unlock(&self) {
         // Release: pairs with the acquire in `lock`.

@@ -1,4 +1,4 @@
-//! From sizes to lists, without a loop. Pure.
+//! Maps sizes to lists without a loop. Pure.
 //!
 //! Up to 512 bytes there is a list for each multiple of 4; above, a row for each power of two, cut
 //! evenly into 64 lists.

@@ -2,9 +2,9 @@
 //!
 //! Small requests are looked up in lists 4 bytes apart, normal ones in rows of 64 lists; both lead
 //! by bitmap to the front of a list in which every block is large enough ([`mapping`], [`tcb`]).
-//! Blocks are merged with their neighbours as they are freed ([`block`]). Who frees a block of
-//! another thread's heap pushes it on that heap's stack, and the owner takes *all* of the stack
-//! back at its next operation: the one loop of the design, and the reason why its bound is
+//! Blocks are merged with their neighbours as they are freed ([`block`]). A thread that frees a
+//! block of another thread's heap pushes it on that heap's stack, and the owner takes *all* of the
+//! stack back at its next operation: the one loop of the design, and the reason why its bound is
 //! amortised. Empty arenas go to the pool of the node that they were made on ([`pools`]).
 //!
 //! ## What the source has that could not be built as it stands
@@ -65,8 +65,8 @@ pub const FIRST_ARENA: usize = PAGE;
 /// Whole pages from the system, and where the calling thread runs.
 ///
 /// # Safety
-/// What [`Pages::map`] returns is that many zero bytes at a page's begin, the caller's until it
-/// unmaps them.
+/// [`Pages::map`] returns that many zero bytes at the start of a page, the caller's until it unmaps
+/// them.
 pub unsafe trait Pages: Sync {
     /// `bytes` bytes, whole pages; null if there are none.
     fn map(&self, bytes: usize) -> *mut u8;
@@ -176,9 +176,10 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         // The pages are zero, which is an empty heap.
         let mut known = self.known.load(Ordering::Relaxed);
         loop {
-            // SAFETY: nobody else knows the heap yet.
+            // SAFETY: no other thread knows the heap yet.
             unsafe { (*tcb).next_known = known };
-            // Release: who walks the list sees the link. Pairs with the acquire in `each_known`.
+            // Release: a thread that walks the list sees the link. Pairs with the acquire in
+            // `each_known`.
             let swapped =
                 self.known
                     .compare_exchange_weak(known, tcb, Ordering::Release, Ordering::Relaxed);
@@ -446,8 +447,9 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
             .with(|| remote.head.swap(ptr::null_mut(), Ordering::Relaxed));
         let mut kept: *mut Block = ptr::null_mut();
         while !block.is_null() {
-            // SAFETY: blocks on the stack are this heap's, in use, and linked by who pushed them.
-            // One that is kept is in use, so that none of the others is merged with it.
+            // SAFETY: blocks on the stack are this heap's, in use, and linked by the threads that
+            // pushed them. One that is kept is in use, so that none of the others is merged with
+            // it.
             unsafe {
                 let next = (*block).next;
                 Self::step(tcb);

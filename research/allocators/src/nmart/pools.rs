@@ -100,7 +100,7 @@ impl Pool {
         })
     }
 
-    /// How many arenas there are.
+    /// Number of arenas.
     #[must_use]
     pub fn len(&self) -> usize {
         // SAFETY: the lock is held.

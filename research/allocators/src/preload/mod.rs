@@ -37,7 +37,7 @@ pub unsafe trait Process: Sync {
     /// The block is handed out, and nobody uses it any more.
     unsafe fn release(&self, block: *mut u8);
 
-    /// How many bytes of it may be used.
+    /// Usable bytes of the block.
     ///
     /// # Safety
     /// The block is handed out.

@@ -1,4 +1,4 @@
-//! One heap for all threads, with one lock around it: what the source does with every allocator
+//! One heap for all threads, with one lock around it: as the source does with every allocator
 //! that has a single heap.
 
 use std::ptr;

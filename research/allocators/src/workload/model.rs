@@ -29,9 +29,9 @@ pub enum Wait {
 pub struct Load {
     /// Distributions of the requests.
     pub model: Model,
-    /// Whether holding times are taken for microseconds.
+    /// Unit of the holding times.
     pub units: Units,
-    /// At a time.
+    /// Threads at a time.
     pub threads: usize,
     /// Small blocks.
     pub requests: usize,
@@ -39,7 +39,7 @@ pub struct Load {
     pub is_each: bool,
     /// The large block, from and to.
     pub large_bytes: (usize, usize),
-    /// How often it is gone over, from and to.
+    /// Passes over the large block, from and to.
     pub passes: (usize, usize),
     /// The activity between requests.
     pub wait: Wait,

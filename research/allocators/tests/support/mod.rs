@@ -24,7 +24,7 @@ impl Memory {
     }
 }
 
-/// Random numbers by Marsaglia's xorshift64*; the seed is printed by who fails.
+/// Random numbers by Marsaglia's xorshift64*; a failing test prints the seed.
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -7,9 +7,9 @@ use crate::peers::beside;
 
 /// Name of Hearth's allocator in tables.
 pub const HEARTH: &str = "Hearth";
-/// The same in real-time mode, if somebody adds it.
+/// The same in real-time mode, if the user adds it.
 pub const HEARTH_REAL_TIME: &str = "Hearth-rt";
-/// The system's, which all are compared with.
+/// Name of the system's allocator, with which all are compared.
 pub const SYSTEM: &str = "glibc";
 
 /// Peers that `research/benches/install-peers heap` installs, under the names that it gives.
@@ -24,7 +24,7 @@ const PEERS: [&str; 8] = [
     "rpmalloc",
 ];
 
-/// Those whose speed is the aim: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
+/// Peers whose speed is the aim: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
 pub const FAST_PEERS: &[&str] = &[
     "mimalloc-2",
     "mimalloc-3",

@@ -14,7 +14,7 @@ pub struct Goal {
     pub row: &'static str,
     /// The allocator that is to reach it.
     pub who: &'static str,
-    /// At most, or at least where more is better; None if only a peer decides.
+    /// The bound: at most, or at least where more is better; None if only a peer decides.
     pub bound: Option<f64>,
     /// Or this factor times the best of these.
     pub beside: Option<(f64, &'static [&'static str])>,
@@ -22,8 +22,8 @@ pub struct Goal {
     pub control: Option<&'static str>,
 }
 
-/// How many times what nothing at all shows is still nothing: a round in which something is called
-/// lasts longer, and more interrupts meet it.
+/// Factor on the control row up to which a figure still counts as nothing: a round in which
+/// something is called lasts longer, and more interrupts meet it.
 const CONTROL_TIMES: f64 = 2.0;
 
 /// Outcome of a goal.
@@ -59,7 +59,7 @@ const fn wanted_beyond(row: &'static str, control: &'static str) -> Goal {
     }
 }
 
-/// In real-time mode.
+/// A goal in real-time mode.
 const fn real_time(group: Group, row: &'static str, bound: f64) -> Goal {
     Goal {
         who: HEARTH_REAL_TIME,

@@ -35,8 +35,8 @@ pub struct Found {
     pub skipped: Vec<String>,
 }
 
-/// Runs what is asked for. What fails under an allocator is told in its cells; an error is what
-/// concerns all.
+/// Runs the requested measurements. A failure under one allocator is reported in its cells; an
+/// error concerns all.
 pub fn measure(
     request: &Request,
     allocators: &[Allocator],
@@ -63,7 +63,7 @@ pub fn measure(
     })
 }
 
-/// By allocator: what its runs came to, in order, or why one failed.
+/// Each allocator's results, in the order of its runs, or why one failed.
 type Outcomes<T> = Vec<Result<Vec<T>, String>>;
 
 /// One allocator's figures, from which rows are made.
@@ -223,7 +223,7 @@ impl Session<'_> {
             self.size().of(FLOOR_RUNS),
             |programs, under| {
                 if is_null && under.name != SYSTEM {
-                    // There is no allocator in it.
+                    // It uses no allocator.
                     return Ok((Figures::new(), false));
                 }
                 programs.workload(under, &words)?;
@@ -235,7 +235,7 @@ impl Session<'_> {
                         floors.insert(under.name.clone(), run);
                     }
                 }
-                // An interrupt is no reason to leave out a run: the floor is what removes them.
+                // A run with an interrupt stays in: the floor removes interrupts.
                 Ok((raw, false))
             },
         );

@@ -25,7 +25,7 @@ pub enum Better {
 /// Result of one allocator.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
-    /// By runs; one value where runs are merged.
+    /// A value for each run; one value where runs are merged.
     Values(Vec<f64>),
     /// It did not take part.
     Nothing,
@@ -105,7 +105,7 @@ impl Table {
         }
     }
 
-    /// How many times as good as the system's, for each run of both; over one is better.
+    /// Factor by which it is better than the system's, for each run of both; over one is better.
     fn gains(&self, row: &Row, allocator: &str) -> Option<Vec<f64>> {
         let (Cell::Values(mine), Cell::Values(of_system)) =
             (self.cell(row, allocator)?, self.cell(row, SYSTEM)?)

@@ -63,7 +63,7 @@ pub struct Latencies {
     lanes: Vec<Lane>,
 }
 
-/// Which operations are asked about.
+/// Kind of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
     Malloc,
@@ -106,8 +106,8 @@ impl Latencies {
         Ok(Latencies { lanes })
     }
 
-    /// The least of each operation, of this and another run. What was freed for others stays as it
-    /// is: those operations cannot be told apart.
+    /// Keeps the least time of each operation of this and another run. Frees for other threads stay
+    /// as they are: those operations cannot be told apart.
     pub fn floor(&mut self, other: &Latencies) -> Result<(), String> {
         if self.lanes.len() != other.lanes.len() {
             return Err("two runs differ in their threads".to_owned());

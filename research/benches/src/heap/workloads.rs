@@ -100,7 +100,7 @@ impl Group {
     }
 }
 
-/// How much is done.
+/// Amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
     /// Only whether the answers are right.
@@ -121,7 +121,7 @@ impl Size {
     }
 }
 
-/// The seed of whatever draws.
+/// The seed of all random choices.
 pub const SEED: u64 = 2013;
 
 /// A program of `research/benches/heap`.
@@ -312,9 +312,9 @@ pub struct Real {
     pub answer: Option<String>,
 }
 
-/// Those that are there, and a line for each that is not. In the place of the source's gawk, cfrac,
-/// espresso and p2c, of which only the first is in Debian: what allocates much and little at a
-/// time, from interpreters to compilers.
+/// Programs that are installed, and a line for each that is not. They stand in for the source's
+/// gawk, cfrac, espresso and p2c, of which only the first is in Debian: programs that allocate much
+/// and little at a time, from interpreters to compilers.
 pub fn real(programs: &Programs, size: Size) -> Result<(Vec<Real>, Vec<String>), String> {
     let text = text(size);
     let path = programs.file("words");

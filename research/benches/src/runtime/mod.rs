@@ -1,10 +1,10 @@
-//! Components beside the tasks, goroutines, processes and threads of others: what a message, a
-//! component and a second core cost.
+//! Compares components with the tasks, goroutines, processes and threads of others: the cost of a
+//! message, a component and a second core.
 //!
 //! A [`Row`] is a question with the programs that answer it: one in Insense below
 //! `research/benches/runtime`, and the same shape in the programs below `research/benches/peers`.
 //! Rows are independent of what is installed; a peer that is missing is named in what was
-//! [found](Found) and nothing else changes. How a row is measured is told in [`session`].
+//! [found](Found) and nothing else changes. [`session`] says how a row is measured.
 
 pub mod rows;
 pub mod session;
@@ -13,7 +13,7 @@ pub mod sides;
 pub use session::{Effort, Found, measure};
 pub use sides::Who;
 
-/// A question and who answers it.
+/// A question and the programs that answer it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Row {
     /// Stem of the Insense program below `research/benches/runtime`; the peers' programs know the
     /// row by the same name.
     pub program: &'static str,
-    /// Workers, and cores for whoever takes part.
+    /// Number of workers, and of cores for each side.
     pub workers: usize,
     pub measure: Measure,
     pub besides: &'static [Beside],
@@ -47,7 +47,7 @@ pub enum Measure {
     SpeedUp,
 }
 
-/// Somebody beside Hearth.
+/// A peer that Hearth is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
     pub who: Who,

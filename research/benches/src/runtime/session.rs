@@ -2,8 +2,8 @@
 //!
 //! Sides differ by factors of a hundred, so each has its own number of rounds, chosen such that a
 //! run takes `RUN_S` beyond its start. The start, a run of one round, is measured before and
-//! subtracted, since some peers take a tenth of a second for it. Every answer is compared with what
-//! so many rounds must give.
+//! subtracted, since some peers take a tenth of a second for it. Every answer is compared with the
+//! one that its number of rounds must give.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::{Goal, Measure, Row, Who};
 use crate::measure::{self, Kept, Run, in_turn, peak, pin, run};
 use hearth_stats::{Ratio, Summary, ratio};
 
-/// How much to measure.
+/// Amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub repeats: usize,
@@ -37,7 +37,7 @@ const ROUNDS_MAX: f64 = 5e8;
 pub struct Found {
     pub hearth: Side,
     pub besides: Vec<Side>,
-    /// Those that are missing, and what to do.
+    /// Peers that are missing, and what to do.
     pub skipped: Vec<String>,
     pub cores: Vec<usize>,
 }
@@ -252,7 +252,7 @@ impl<'a> Session<'a> {
         Ok(Summary::of(&seconds).map_or(0.0, |summary| summary.median))
     }
 
-    /// How many rounds take as long as is wanted.
+    /// Number of rounds that take as long as is wanted.
     fn enough(&self, who: Who, start_s: f64, cores: &[usize]) -> Result<u32, String> {
         let mut rounds = f64::from(self.row.small.0);
         for _ in 0..TRIES {

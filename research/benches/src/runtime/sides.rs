@@ -50,7 +50,7 @@ impl Who {
     }
 }
 
-/// How one run is to be.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The peers' name of the row.

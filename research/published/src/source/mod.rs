@@ -7,7 +7,7 @@
 //!
 //! The printed equations contradict each other in places. [`ERRATA`] lists each difference,
 //! [`printed`] evaluates the equations as they stand on the page, and a [`Defect`] commits one
-//! error at a time, for whoever wants to compare.
+//! error at a time, for comparison.
 
 mod defects;
 mod errata;
@@ -75,7 +75,7 @@ pub enum Access {
     Read,
 }
 
-/// How the term for faults and interrupts beyond the last cache level is computed.
+/// Computation of the term for faults and interrupts beyond the last cache level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slope {
     /// From the costs and rates of the events (equations 7.7 and 7.8).

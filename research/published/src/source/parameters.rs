@@ -105,7 +105,7 @@ pub struct Printed {
 /// A machine as the source's model knows one: two, three or any other number of levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// For people.
+    /// Name for people.
     pub name: String,
     /// `ns`: the size of one access, bytes. Must be positive.
     pub word_bytes: f64,
@@ -197,8 +197,8 @@ impl Parameters {
     ///
     /// `Control` is the hand-over by `carrier` between the first pair of each type. A type that the
     /// machine lacks takes the nearest one's that it has: the model is then not to be asked for it.
-    /// What the profile lacks is [assumed](Profile::with_defaults). Deviations are half the width
-    /// of the figure's interval over 1.96.
+    /// Figures that the profile lacks are [assumed](Profile::with_defaults). Deviations are half
+    /// the width of the figure's interval over 1.96.
     #[must_use]
     pub fn from_profile(profile: &Profile, carrier: Carrier) -> Self {
         let profile = profile.clone().with_defaults();
