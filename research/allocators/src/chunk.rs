@@ -235,8 +235,8 @@ impl<S: FreeSet, G: Grow> Chunks<S, G> {
                 self.close(chunk, size);
                 return Some(chunk);
             }
-            // Somebody else has asked the source meanwhile. What came lacks room for the words at a
-            // region's ends, and is lost.
+            // Another user has asked the source meanwhile. The new memory lacks room for the words
+            // at a region's ends, and is lost.
         }
         let start = self.more(size + 2 * OVERHEAD)?;
         // SAFETY: `start` begins `size + 2 · OVERHEAD` bytes of the heap's.

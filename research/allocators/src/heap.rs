@@ -1,7 +1,7 @@
 //! The interface of a heap with one free-block structure, and of the source of its memory.
 
-/// Every payload begins at a multiple of this: what the C ABI promises on 64 bits. The source
-/// rounds to 4 bytes, which no program of today bears.
+/// Alignment of every payload, as the C ABI promises on 64 bits. The source rounds to 4 bytes,
+/// with which no program of today works.
 pub const ALIGN: usize = 16;
 
 /// Requests above this are refused: no size computation below can overflow.
@@ -57,7 +57,7 @@ pub unsafe trait Heap {
     /// Bytes taken from the source.
     fn bytes_held(&self) -> usize;
 
-    /// Walks everything; says what is inconsistent.
+    /// Walks the whole heap and reports inconsistencies.
     ///
     /// # Errors
     /// The first fault, in a sentence.

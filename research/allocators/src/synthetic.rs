@@ -29,7 +29,7 @@ pub enum Distribution {
     /// Upper edges of bins, and how much lies up to them. Within a bin it is even. What is beyond
     /// the last edge counts as the last bin's.
     Histogram(&'static [(u32, f64)]),
-    /// Mean and standard deviation; what would be below 0 is 0.
+    /// Mean and standard deviation; values below 0 become 0.
     Normal(f64, f64),
 }
 
@@ -139,7 +139,7 @@ impl Random {
     /// From a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Random {
-        // Seeds are small and alike; what begins the sequence is neither, and not 0.
+        // Seeds are small and alike; the start of the sequence is neither, and not 0.
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 

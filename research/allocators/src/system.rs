@@ -42,7 +42,7 @@ pub fn say_number(number: u64) {
     say(&digits[at..]);
 }
 
-/// The end of the data segment, moved up by exactly what is asked for, as the source's heaps grow.
+/// The end of the data segment, moved up by exactly the request, as the source's heaps grow.
 #[derive(Debug)]
 pub struct DataSegment;
 
@@ -238,7 +238,7 @@ unsafe impl Pages for Machine {
     }
 }
 
-/// One lock around something: what the source's heaps of one list have.
+/// One lock around a value, as the source's heaps of one list have it.
 #[derive(Debug)]
 pub struct Guarded<T> {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
@@ -365,7 +365,7 @@ impl ThreadWord {
             key = made + 1;
             self.key.store(key, Ordering::Release);
         }
-        // SAFETY: the key was made here; what glibc keeps for the first 32 is not allocated.
+        // SAFETY: the key was made here; glibc keeps the first 32 without allocating.
         unsafe { libc::pthread_setspecific(key - 1, value.cast::<libc::c_void>()) };
     }
 }
@@ -376,7 +376,7 @@ impl Default for ThreadWord {
     }
 }
 
-/// A key for what a thread does at its end.
+/// A key whose destructor runs at a thread's end.
 pub fn make_key(
     at_end: Option<unsafe extern "C" fn(*mut libc::c_void)>,
 ) -> Option<libc::pthread_key_t> {

@@ -1,5 +1,5 @@
 //! Two-level segregated fit: a row for each power of two, cut evenly into 32 lists, and bitmaps of
-//! what is not empty.
+//! those that are not empty.
 //!
 //! ```text
 //!  ≡ 0 (mod 16)                  ≡ 0
@@ -220,7 +220,7 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
         }
     }
 
-    /// Cuts a used block behind its first `bytes`, if what is left is a block.
+    /// Cuts a used block behind its first `bytes`, if the rest is a block.
     ///
     /// # Safety
     /// The block is this heap's and in use, and has `bytes` bytes or more.
@@ -243,7 +243,7 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
     /// Adds at least one free block of `bytes` bytes.
     #[cold]
     fn grow(&mut self, bytes: usize) -> bool {
-        // The request's list may begin above the request: what is found must come from there.
+        // The request's list may begin above the request: the block must come from there.
         let needed = bytes + (bytes >> SL_LOG2) + 4 * OVERHEAD;
         let area = round_up(needed.max(AREA_MIN), ALIGN);
         let fresh = self.source.grow(area);

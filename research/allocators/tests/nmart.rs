@@ -14,7 +14,7 @@ use hearth_allocators::nmart::tcb::Tcb;
 use hearth_allocators::nmart::{DIRECT_FROM, HOLD_MAX, Nmart, Pages, RETAIN_MAX};
 use support::{Oracle, Random};
 
-/// Pages from Rust's allocator, on a node that a test chooses; knows what is mapped.
+/// Pages from Rust's allocator, on a node that a test chooses; tracks the mappings.
 struct Imagined {
     node: AtomicUsize,
     mapped: Mutex<HashMap<usize, usize>>,
@@ -181,7 +181,7 @@ fn steps_do_not_depend_on_the_heap() {
     );
 }
 
-/// The design's one loop: what others freed is taken back at once, all of it.
+/// The design's one loop: the owner takes back at once all that others freed.
 #[test]
 fn draining_takes_steps_in_proportion_to_what_others_freed() {
     let nmart = allocator();

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Says it without allocating: the allocator may be what is broken. */
+/* Prints it without allocating: the allocator may be broken. */
 _Noreturn void fail(const char *form, ...)
 {
     char text[256] = "heap: ";

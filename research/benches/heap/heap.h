@@ -1,9 +1,10 @@
 /* Shared parts of the workloads for allocators: seeded choices, signed blocks, clocks, memory,
  * threads.
  *
- * Every block that is looked at again is signed when it is had and examined before it is freed, so
- * that an allocator that hands out a block twice, or less than was asked for, ends the program.
- * A workload maps its own data and never allocates it: the allocator sees only what is measured.
+ * Every block that is looked at again is signed when it is allocated and examined before it is
+ * freed, so that an allocator that hands out a block twice, or less than was asked for, ends the
+ * program. A workload maps its own data and never allocates it: the allocator sees only what is
+ * measured.
  */
 #ifndef HEAP_H
 #define HEAP_H
@@ -103,7 +104,7 @@ static inline void put(void *block, size_t size)
     free(block);
 }
 
-/* A block and what was asked for. */
+/* A block and the size requested. */
 typedef struct {
     void *at;
     size_t size;
@@ -116,7 +117,7 @@ void *own_memory(size_t bytes);
 
 double now_s(void);
 
-/* Cycles of the time-stamp counter, or ticks of what the processor has instead. Nothing before
+/* Cycles of the time-stamp counter, or ticks of the processor's substitute. Nothing before
  * `ticks_begin` is still under way after it, and nothing after `ticks_end` has begun before it. */
 static inline uint64_t ticks_begin(void)
 {

@@ -57,7 +57,7 @@ static size_t size_of(kind kind, choices *c)
     case REAL_TIME:
         return real_time_size(c);
     case BIG:
-        /* Crosses every border between what is cut from larger memory and what is mapped. */
+        /* Crosses every border between blocks cut from larger memory and mapped ones. */
         return log_uniform(c, 4096, 4194304);
     default:
         return mixed_size(c);

@@ -145,8 +145,8 @@ int fork_churn(char **arguments)
 /* ---- launch: any program under an allocator, and the most that was resident of it
    -------------- */
 
-/* The system counts what a program's parent had, too: this one has next to nothing, and the library
- * is preloaded in the child alone. The last line on standard error has the figures. */
+/* The system counts memory of a program's parent, too: this one has next to nothing, and the
+ * library is preloaded in the child alone. The last line on standard error has the figures. */
 int launch(char **arguments)
 {
     double start = now_s();

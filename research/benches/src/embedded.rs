@@ -1,4 +1,4 @@
-//! Components in Rust, for a process of their own: what runs, and how long it takes.
+//! Components in Rust, for a process of their own: the shapes, and their times.
 
 use std::time::Instant;
 
@@ -77,7 +77,7 @@ pub const SHAPES: [Shape; 5] = [
     },
 ];
 
-/// Runs a shape: seconds from the first message to the last, and the sum of what was sent.
+/// Runs a shape: seconds from the first message to the last, and the sum of the values sent.
 pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64), Failure> {
     let hearth = settings(shape, is_placed, cores).start()?;
     let pairs = (0..shape.pairs).map(|index| pair(&hearth, shape, index));

@@ -46,7 +46,7 @@ const WAYS: [Way; 5] = [
     },
 ];
 
-/// Components, passes of each, and what carries them; what the source saw.
+/// Components, passes of each, and their carrier; the source's result.
 const SETTINGS: [(u32, u32, &str, &str); 4] = [
     (1, 4000, "threads", "1.5"),
     (4, 1000, "threads", "16"),

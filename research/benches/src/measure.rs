@@ -1,4 +1,4 @@
-//! One run of a program: how long it took and what it said.
+//! One run of a program: its time and its output.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -124,7 +124,7 @@ fn stolen() -> f64 {
         * TICK
 }
 
-/// Does something, and says whether other guests had our cores for a noticeable part of it.
+/// Runs a closure, and reports whether other guests had our cores for a noticeable part of it.
 pub fn noticing<T>(what: impl FnOnce() -> T) -> (T, bool) {
     let before = stolen();
     let start = Instant::now();
@@ -219,7 +219,7 @@ pub fn tell_peak(words: &[String]) -> Result<String, String> {
     Ok(format!("{}\n{PEAK}{bytes}\n", said.trim_end()))
 }
 
-/// Runs a program through [`tell_peak`]: the most bytes that were resident, and what it said.
+/// Runs a program through [`tell_peak`]: its peak resident bytes, and its output.
 pub fn peak(command: &Command, input: &str) -> Result<(f64, String), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut through = Command::new(this);

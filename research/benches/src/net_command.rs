@@ -161,11 +161,11 @@ impl Server {
 struct Found {
     /// Replies for a second.
     rate: f64,
-    /// Seconds from the first reply until the rate was for good near what it came to.
+    /// Seconds from the first reply until the rate was for good near its later value.
     settled: f64,
     /// Cores that the server used.
     cores: f64,
-    /// Others had our cores meanwhile.
+    /// Other guests had our cores meanwhile.
     disturbed: bool,
 }
 

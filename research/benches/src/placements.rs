@@ -1,4 +1,4 @@
-//! All placements of a program's components on a few cores, up to what is alike.
+//! All placements of a program's components on a few cores, up to interchangeable components.
 //!
 //! Two components are alike if they are of the same type and have the same partners: which of them
 //! is where makes no difference, only how many are. Nor does it matter which core is which.

@@ -21,7 +21,7 @@ use hearth_text::cause;
 
 /// Presentation of results.
 pub(crate) struct Shown<R> {
-    /// The study's name, and what is in its page.
+    /// The study's name, and the maker of its page.
     pub(crate) page: (&'static str, fn(&R) -> String),
     /// Pictures beside the page.
     pub(crate) charts: fn(&R) -> Vec<File>,
@@ -31,7 +31,7 @@ pub(crate) struct Shown<R> {
     pub(crate) claims: fn(&R) -> Vec<Verdict>,
 }
 
-/// Runs a study by the engine, and shows what it found.
+/// Runs a study by the engine, and shows its results.
 pub(crate) fn conduct<S: Study>(
     mut study: S,
     options: &S::Options,

@@ -1,4 +1,4 @@
-//! `hearth study tool`: what studies use, one at a time.
+//! `hearth study tool`: the tools of studies, one at a time.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -98,7 +98,7 @@ pub enum Slot {
     Requested,
     /// The largest request.
     Largest,
-    /// Bytes that the blocks had, by `malloc_usable_size`.
+    /// Usable bytes of the blocks, by `malloc_usable_size`.
     Provided,
     /// Bytes that the allocator adds to each block, if it reports them.
     Overhead,
@@ -174,7 +174,7 @@ pub struct Event {
 /// Pattern for a freed block's bytes.
 pub const FREED: u64 = u64::MAX;
 
-/// Makes a file for a meter, of zeros but for what it is to do.
+/// Makes a file for a meter, of zeros except for its orders.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -141,7 +141,7 @@ pub struct Arena {
     /// The end mark.
     pub end: *mut Block,
     /// Bit 0 free, bit 1 movable, bits 2 to 11 the node it was made on, from bit 12 on the size:
-    /// arenas are whole pages, so that the low twelve bits are to spare.
+    /// arenas are whole pages, so that the low twelve bits are free.
     bits: usize,
     /// Links in its heap's stack, or in its pool.
     pub previous: *mut Arena,

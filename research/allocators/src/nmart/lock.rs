@@ -1,6 +1,6 @@
 //! A lock that is held for a few instructions. All zero bytes are an open one.
 //!
-//! The source says that there are locks, and not what they are.
+//! The source says that there are locks, but not of which kind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

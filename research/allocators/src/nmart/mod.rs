@@ -7,7 +7,7 @@
 //! stack back at its next operation: the one loop of the design, and the reason why its bound is
 //! amortised. Empty arenas go to the pool of the node that they were made on ([`pools`]).
 //!
-//! ## What the source has that could not be built as it stands
+//! ## Parts of the source that could not be built as they stand
 //!
 //! | the source | here |
 //! |---|---|
@@ -198,7 +198,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         tcb
     }
 
-    /// The thread ends: what is empty goes to the pools, the rest waits for the next thread here.
+    /// Ends the thread: empty arenas go to the pools, the rest waits for the next thread here.
     ///
     /// # Safety
     /// The heap is the calling thread's, which does not use it again.
@@ -492,8 +492,8 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// Marks a block free and merges it with free neighbours, of which there are two at most. What
-    /// comes of it is in no list.
+    /// Marks a block free and merges it with free neighbours, of which there are two at most. The
+    /// resulting block is in no list.
     ///
     /// # Safety
     /// As for `local_free`.
@@ -582,7 +582,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
             (*rest).set_size(size - wanted - OVERHEAD);
             (*after(rest)).before = rest;
             Self::step(tcb);
-            // What is behind a block from a list is in use; behind one that is enlarged it may be
+            // The block behind one from a list is in use; behind one that is enlarged it may be
             // free.
             let rest = self.merge(tcb, rest);
             tcb.insert(rest);

@@ -1,7 +1,7 @@
 //! Layer 2: completely empty arenas by node, shared by the threads that run there.
 //!
 //! A pool is a stack for each power of two of pages, and a bitmap of those that are not empty.
-//! Mended: the source's listing pops one list whatever is asked for; here what is popped is large
+//! Mended: the source's listing pops one list whatever the request; here the popped arena is large
 //! enough, found by one look at the front of the request's own stack and one at the bitmap above.
 
 use std::cell::UnsafeCell;

@@ -6,7 +6,7 @@
 //! | lists, bitmaps, arenas, steps | the owner | the owner | any time |
 //! | `remote.head` | anybody | anybody | with `remote.lock` held; the owner looks without |
 //! | `next_known` | the maker of the heap | the forking thread | once, before others can see it |
-//! | `next_parked` | the parking or adopting thread | the same | with the parking list's lock held |
+//! | `next_parked` | the parking or adopting thread | the same | under the parking list's lock |
 //!
 //! The owner is the thread that the heap is attached to. A parked heap has none, until a thread
 //! adopts it; the parking list's lock hands everything over.
@@ -204,8 +204,8 @@ impl Tcb {
         }
     }
 
-    /// Are there blocks on their way home? A look without the lock: what is missed now is found by
-    /// the next operation.
+    /// Are there blocks on their way home? A look without the lock: the next operation finds
+    /// blocks that are missed now.
     #[must_use]
     pub fn has_remote(&self) -> bool {
         // Relaxed: only compared with null; a thread that takes the blocks takes the lock.

@@ -3,11 +3,11 @@
 //!
 //! [`larson`] is a server whose threads release each other's blocks, [`sharing`] two ways in which
 //! an allocator can make threads share a cache line, [`random_order`] many sizes released in random
-//! order, [`model`] the source's synthetic load. Each is written anew after what the source says it
-//! does. `examples/workload.rs` runs one and says what it did, a word and a number a line.
+//! order, [`model`] the source's synthetic load. Each is written anew after the source's
+//! description. `examples/workload.rs` runs one and prints its report, a word and a number a line.
 //!
 //! A workload maps what it needs for itself, so that the allocator sees the load and nothing else
-//! (but for what the threads' library asks for).
+//! (except for the requests of the threads' library).
 
 pub mod larson;
 pub mod model;

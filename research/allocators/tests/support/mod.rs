@@ -88,7 +88,7 @@ impl Oracle {
         self.blocks.insert(start, (bytes, self.stamp));
     }
 
-    /// Looks at what a block holds, and forgets it.
+    /// Checks a block's contents, and forgets it.
     pub(crate) fn gave_back(&mut self, block: *mut u8) {
         let (bytes, stamp) = self
             .blocks

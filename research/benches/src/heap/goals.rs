@@ -86,8 +86,8 @@ const MIMALLOC_2: &[&str] = &["mimalloc-2"];
 
 pub const GOALS: [Goal; 47] = [
     // Bounds. Up to 10,000 blocks an interrupt rarely meets a round, so single processes decide.
-    // Above, several meet each: the floor, which misses what comes at other times in every process,
-    // and what a round shows beyond an empty one decide together.
+    // Above, several meet each: the floor, which misses work at other times in every process, and the
+    // excess of a round over an empty one decide together.
     wanted(Group::Burst, "1000 one worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "1000 many worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "10000 one worst raw", MOST_AFTER_BURST),

@@ -83,7 +83,7 @@ impl Programs {
         command
             .args(words)
             .env_remove("LD_PRELOAD")
-            // Python has an allocator of its own in front of the one that is asked about.
+            // Python has an allocator of its own in front of the one under test.
             .env("PYTHONMALLOC", "malloc")
             .envs(under.environment.iter().map(|(name, value)| (name, value)));
         let told = |error: String| format!("{}: {error}", under.name);
@@ -98,7 +98,7 @@ impl Programs {
         })
     }
 
-    /// Runs one of our own workloads: what it said, by name, and how the program went.
+    /// Runs one of our own workloads: its figures by name, and the outcome of the program.
     pub fn workload(
         &self,
         under: &Allocator,

@@ -16,13 +16,13 @@ use hearth_stats::Summary;
 /// Processes of which the floor is taken; fewer leave interrupts in it.
 const FLOOR_RUNS: [usize; 3] = [2, 3, 7];
 
-/// Everything that is needed to run.
+/// State of a session.
 pub struct Session<'a> {
     request: &'a Request,
     programs: Programs,
     allocators: &'a [Allocator],
     random: Random,
-    /// Told of what is about to run.
+    /// Called with each run that is about to start.
     progress: &'a mut dyn FnMut(&str),
     table: Table,
     /// Programs that are not there.
@@ -486,7 +486,7 @@ impl Session<'_> {
     }
 }
 
-/// Behind the name of a program: what was resident of it at most.
+/// Suffix of a program's name: its peak resident memory.
 pub const RESIDENT: &str = ", resident";
 const PEAK: &str = "peak-mb";
 /// Rows over all programs of the suite.
@@ -545,8 +545,8 @@ fn typical(worst: &[f64]) -> f64 {
     Summary::of(worst).map_or(0.0, |worst| worst.median)
 }
 
-/// Everything at its smallest under one allocator: an error if an answer is wrong or anything else
-/// than what is asked for is missing. What was measured means nothing.
+/// Runs everything at its smallest under one allocator: an error if an answer is wrong, or if anything
+/// is missing that was not requested to be. The figures mean nothing.
 pub fn check(under: &Allocator) -> Result<(), String> {
     let request = Request {
         size: Size::Small,

@@ -2,7 +2,7 @@
 //!
 //! A single run has whatever else the machine did in it: an interrupt costs more than any
 //! allocator. But the same seed gives the same operations in every process, so the least time of
-//! each operation over several processes, the *floor*, has what the allocator does every time and
+//! each operation over several processes, the *floor*, has the allocator's own cost and
 //! little else. With two threads operations meet differently in each process; there the floor is a
 //! lower bound.
 
@@ -219,9 +219,9 @@ impl Bursts {
         Ok(())
     }
 
-    /// Keeps each round as it was in the process in which its slowest malloc took least: what an
-    /// allocator does at other times in every process, and so is not in the floor, is in this. So
-    /// are interrupts, where a round is longer than what lies between them.
+    /// Keeps each round as it was in the process in which its slowest malloc took least: this
+    /// includes work that an allocator does at other times in every process, and that the floor
+    /// therefore lacks. It includes interrupts, too, where a round is longer than what lies between them.
     pub fn calmest(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         let rounds = self.mallocs.chunks_mut(self.blocks);

@@ -17,7 +17,7 @@ pub enum Group {
     Burst,
     Fragment,
     Suite,
-    /// Programs that nobody wrote for this; they count in the suite's means.
+    /// Programs not written for this benchmark; they count in the suite's means.
     Real,
     Threads,
     Forks,
@@ -219,7 +219,7 @@ pub const SUITE: [Workload; 17] = [
             "cache-thrash 2 1000 8 200000",
         ],
     ),
-    // Skewed sizes replaced at random, with what is in them used: what alloc-test does.
+    // Skewed sizes replaced at random, their contents used, as alloc-test does.
     timed(
         "replace-1",
         [

@@ -65,7 +65,7 @@ pub struct Setting<'a> {
 pub struct Programs(HashMap<&'static str, (PathBuf, Workshop)>);
 
 impl Programs {
-    /// Builds what is not there yet.
+    /// Builds the programs that are not there yet.
     pub fn add(&mut self, program: &'static str) -> Result<(), String> {
         if !self.0.contains_key(program) {
             let workshop = Workshop::new(program)?;
@@ -75,7 +75,7 @@ impl Programs {
         Ok(())
     }
 
-    /// A side's command and what it reads. An error says what is missing and what to do.
+    /// A side's command and its input. An error says what is missing and what to do.
     pub fn command(&self, who: Who, setting: &Setting<'_>) -> Result<(Command, String), String> {
         let words = [setting.row.to_owned(), setting.rounds.to_string()];
         let tool = |name: &str| -> Result<Command, String> {

@@ -6,7 +6,7 @@
 
 use super::{Access, ERRATA, Erratum, Latency, Parameters, Slope, Type};
 
-/// One error of the printed equations that changes what they give.
+/// One error of the printed equations that changes their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Defect {
     /// Writes to the third level cost as much as writes to memory.

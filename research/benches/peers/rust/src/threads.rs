@@ -5,7 +5,7 @@ use std::thread;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Channels of a library. What fails can only fail because the other end is gone, which is a bug.
+/// Channels of a library. An operation can only fail because the other end is gone, which is a bug.
 pub trait Library {
     type Sender: Send + 'static;
     type Receiver: Send + 'static;
