@@ -12,8 +12,8 @@
 //! needs no test for its ends.
 //!
 //! The source gives the searches, and the rule that a request is cut from the *high* end of the
-//! chunk that was found, so that its front stays where it is listed. How large headers are, how
-//! chunks are released and in which order they are listed it leaves open: here 8 and 8 bytes,
+//! chunk that was found, so that its front stays where it is listed. It leaves open the size of
+//! headers, the release of chunks and the order in which they are listed: here 8 and 8 bytes,
 //! merged immediately. Best-fit and First-fit list at the back, Half-fit in front.
 
 use std::ptr;
@@ -91,7 +91,7 @@ impl Chunk {
         self.0.cast()
     }
 
-    /// The next in its list.
+    /// The next chunk in its list.
     #[must_use]
     pub fn next(self) -> Option<Chunk> {
         // SAFETY: only free chunks are asked, whose payload holds links.
@@ -122,7 +122,7 @@ pub struct List {
 }
 
 impl List {
-    /// Nothing in it.
+    /// An empty list.
     pub const EMPTY: List = List {
         front: None,
         back: None,
@@ -211,7 +211,7 @@ pub struct Chunks<S, G> {
 unsafe impl<S: FreeSet, G: Send> Send for Chunks<S, G> {}
 
 impl<S: FreeSet, G: Grow> Chunks<S, G> {
-    /// Without memory yet.
+    /// A heap without memory yet.
     pub const fn with(free: S, source: G) -> Self {
         Chunks {
             free,
@@ -363,7 +363,7 @@ unsafe impl<S: FreeSet, G: Grow> Heap for Chunks<S, G> {
         self.held
     }
 
-    /// Only over a source whose memory is contiguous: later regions are not walked.
+    /// For a heap over a source whose memory is contiguous: later regions are not walked.
     fn check(&self) -> Result<(), String> {
         let Some(mut chunk) = self.first else {
             return Ok(());

@@ -70,13 +70,13 @@ pub unsafe trait Heap {
 pub struct Steps<const COUNTED: bool>(u64);
 
 impl<const COUNTED: bool> Steps<COUNTED> {
-    /// None yet.
+    /// No steps yet.
     #[must_use]
     pub const fn new() -> Self {
         Steps(0)
     }
 
-    /// One more.
+    /// Counts one step.
     #[inline(always)]
     pub fn step(&mut self) {
         if COUNTED {
@@ -102,7 +102,7 @@ pub struct Pool {
 unsafe impl Send for Pool {}
 
 impl Pool {
-    /// Over `bytes` bytes at `start`; less what alignment takes.
+    /// A pool over `bytes` bytes at `start`, less the alignment.
     ///
     /// # Safety
     /// The memory is the pool's, and of the heap over it, as long as either lives.

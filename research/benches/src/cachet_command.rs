@@ -40,7 +40,7 @@ enum Load {
 #[derive(Clone, Copy)]
 struct Said {
     rate: f64,
-    /// Requests for a second of the server's time on a core.
+    /// Requests for each second of the server's time on a core.
     per_core: f64,
     /// Nanoseconds; memcaslap reports none.
     latencies: Option<[f64; 3]>,
@@ -189,7 +189,7 @@ fn ours(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
     })
 }
 
-/// Its keys are its own, which it writes before it counts.
+/// It uses keys of its own and writes them before it counts.
 fn memcaslap(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
     let wanted = Memcaslap {
         threads: 1,

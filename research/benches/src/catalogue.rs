@@ -19,7 +19,7 @@ pub struct Benchmark {
     pub full: u32,
     /// Input of a small run and the answer it must give.
     pub small: (u32, &'static str),
-    /// The least speed of Insense over C that is wanted; None if only for information.
+    /// The goal: the least speed of Insense over C; None if only for information.
     pub goal: Option<f64>,
 }
 

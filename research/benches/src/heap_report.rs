@@ -1,4 +1,4 @@
-//! Prints and records what allocators took.
+//! Prints and records the times and memory of allocators.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
@@ -96,7 +96,7 @@ impl Progress {
         let (minutes, seconds) = (seconds / 60, seconds % 60);
         if self.is_terminal {
             eprint!("\r\x1b[K{minutes}:{seconds:02} {what}");
-            // What cannot be shown is only progress.
+            // A failed write loses only progress.
             let _ = std::io::stderr().flush();
         } else if what.contains(", turn 1 of ") {
             eprintln!("{minutes}:{seconds:02} {what}");

@@ -12,7 +12,7 @@ use std::process::Command;
 /// Location of the blocks, and how it is brought about.
 struct Way {
     name: &'static str,
-    /// `HEARTH_HEAPS`.
+    /// Value of `HEARTH_HEAPS`.
     heaps: &'static str,
     /// Flags that `source-heap.c` is built with, to be preloaded.
     preload: Option<&'static [&'static str]>,

@@ -104,7 +104,7 @@ pub fn in_order<T>(
 }
 
 /// Seconds that other guests have taken from the cores we may use, since the start of the machine.
-/// 0 where the system does not tell.
+/// 0 if the system does not report it.
 fn stolen() -> f64 {
     /// The kernel counts in hundredths of a second whatever its own clock.
     const TICK: f64 = 0.01;

@@ -28,7 +28,7 @@ const WORKS: [u32; 3] = [0, 10, 100];
 const THREADS: [usize; 3] = [1, 2, 4];
 /// Least rate of the adaptive server over that of the best static cell.
 const GOAL: f64 = 0.95;
-/// It has settled by then.
+/// Seconds within which it must settle.
 const SETTLED_WITHIN: f64 = 2.0;
 /// Number of the best cells that are run again.
 const FINALISTS: usize = 3;
@@ -42,10 +42,10 @@ const SETTLED_SAMPLES: usize = 10;
 const LOOK: (f64, f64) = (0.15, 0.2);
 const COMPARE: (f64, f64) = (1.4, 0.6);
 
-/// All of them.
+/// Name of all these benchmarks together.
 pub(crate) const GROUP: &str = "net";
 
-/// One for each number of connections.
+/// Names of the benchmarks, one for each number of connections.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     CONNECTIONS
         .iter()
@@ -86,7 +86,7 @@ impl Cell {
         cells
     }
 
-    /// The server that finds its own way, if there is one.
+    /// The adaptive server, if there is one.
     fn adaptive() -> Option<Cell> {
         ADAPTIVE.parse::<Pattern>().ok().map(|_| Cell {
             pattern: ADAPTIVE.into(),

@@ -1,4 +1,4 @@
-//! Building both sides of a benchmark and running them in turn.
+//! Builds both sides of a benchmark and runs them in turn.
 
 use crate::catalogue::{Benchmark, Clock};
 use crate::measure::{Run, run, undisturbed};

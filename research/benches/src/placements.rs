@@ -119,7 +119,7 @@ impl Components {
         first.unwrap_or_default()
     }
 
-    /// As `HEARTH_PLAN` has it: type, number and core, with tabs between them.
+    /// The text of `HEARTH_PLAN`: type, number and core, with tabs between them.
     pub fn plan(&self, placement: &Placement, cores: &[usize]) -> String {
         let mut text = String::new();
         for (component, &core) in self.all.iter().zip(placement) {
@@ -133,7 +133,7 @@ impl Components {
         text
     }
 
-    /// In a line: `Client 3+9, Server 1+2`, how many of each type are on each core.
+    /// One line: `Client 3+9, Server 1+2`, how many of each type are on each core.
     pub fn told(&self, placement: &Placement) -> String {
         let cores = 1 + usize::from(placement.iter().copied().max().unwrap_or(0));
         let mut types: Vec<(&str, Vec<usize>)> = Vec::new();

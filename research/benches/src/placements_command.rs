@@ -49,7 +49,7 @@ const AGAIN: usize = 6;
 const CORES_MAX: usize = 4;
 /// A placement that takes this many times as long as the best is run once.
 const SLOW: f64 = 4.0;
-/// Throughput by the plan, of that of the best placement.
+/// Least throughput by the plan over that of the best placement.
 const GOAL: f64 = 0.97;
 const SEED: u64 = 2013;
 
@@ -76,7 +76,7 @@ impl Trial<'_> {
         Ok((ran.times.wall, ran.disturbed))
     }
 
-    /// The environment that has a plan followed.
+    /// The environment that makes a program follow a plan.
     fn following(&self, name: &str, plan: &str) -> Result<Vec<(&'static str, String)>, String> {
         let path = self.workshop.join(name);
         fs::write(&path, plan).map_err(|error| error.to_string())?;
@@ -122,7 +122,7 @@ pub(crate) fn placements(name: &str, effort: Effort) -> Result<String, String> {
     row(short(path), &text(path, longer)?, &cores, effort)
 }
 
-/// A program's text, with what makes it longer.
+/// A program's text, with the replacements that make it run longer.
 fn text(path: &str, longer: &[(&str, &str)]) -> Result<String, String> {
     let source = folder().join(format!("{path}.isf"));
     let mut text =

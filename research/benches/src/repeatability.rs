@@ -25,7 +25,7 @@ pub struct Repeatability {
     pub covering: usize,
 }
 
-/// None of fewer than two runs.
+/// None for fewer than two runs.
 pub fn repeatability(reported: &[Reported]) -> Option<Repeatability> {
     let values: Vec<f64> = reported.iter().map(|run| run.value).collect();
     let count = values.len() as f64;

@@ -1,7 +1,7 @@
 //! Savina: twenty-three programs of actors, in Insense and in Go, by `savina/README.md`.
 //!
-//! The table there is the one that counts: names of the programs, their inputs, and their output for the
-//! small input. Go's sides are built by `research/benches/install-peers savina`.
+//! The table there is the one that counts: names of the programs, their inputs, and their output
+//! for the small input. Go's sides are built by `research/benches/install-peers savina`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

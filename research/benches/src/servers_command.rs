@@ -25,7 +25,7 @@ const CLIENTS: [u32; 2] = [2, 8];
 /// Integers of its own that a client goes through between two requests.
 const OWN: u32 = 256;
 
-/// So long a run is to take, in seconds.
+/// Wanted duration of a run, in seconds.
 const RUN: f64 = 0.25;
 /// With fewer requests the start is measured.
 const LEAST: u32 = 200;

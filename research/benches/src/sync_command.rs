@@ -35,7 +35,7 @@ const SIDES: [&str; 12] = [
 const SECTIONS: [usize; 4] = [1, 8, 64, 512];
 /// Lines of its own that a thread adds to between two calls.
 const OWN: usize = 16;
-/// So long a run is to take, in seconds.
+/// Wanted duration of a run, in seconds.
 const RUN: f64 = 0.1;
 const FIRST_CALLS: u64 = 2_000;
 
@@ -52,7 +52,7 @@ fn add(lines: &mut Lines) {
     black_box(lines.as_mut_ptr());
 }
 
-/// The data in the way of a side.
+/// The data, protected as the side does it.
 enum Section {
     Std(Mutex<Lines>),
     ParkingLot(parking_lot::Mutex<Lines>),

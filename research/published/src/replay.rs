@@ -4,13 +4,13 @@
 //! take twice the zero-data cost that the equations are given, so that small sizes are predicted
 //! at half; and beyond the last cache level the term for faults and interrupts, applied from there
 //! on instead of from 32 MiB, is many times too large. With the zero-data cost doubled the first
-//! error is gone on the older machine; without the term the second is a sixth there. What is left
+//! error is gone on the older machine; without the term the second is a sixth there. The rest
 //! is prefetch: a sequential pass does not wait for each line.
 
 use super::cache_impact::{CLIFF_BYTES, EXCHANGES};
 use crate::source::{Access, Parameters, Slope, Type};
 
-/// A range of sizes by what holds them.
+/// A range of sizes by the level that holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     /// Up to the first level's capacity.

@@ -84,7 +84,7 @@ fn run(
     let Some(meter) = &found.meter else {
         return Err(Failure::environment(found.notes.join("; ")));
     };
-    // What was wanted has been found.
+    // The wanted allocator has been found.
     let [allocator] = &found.allocators[..] else {
         return Err(Failure::environment(found.notes.join("; ")));
     };

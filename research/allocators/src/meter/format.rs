@@ -29,7 +29,7 @@ pub enum Mode {
     Count,
     /// The time of each call.
     Time,
-    /// When each block came and went.
+    /// The begin and end of each block.
     Trace,
 }
 
@@ -129,7 +129,7 @@ pub enum Slot {
 /// The call that a record of [`Mode::Time`] describes: its two highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// Any that allocates.
+    /// Any call that allocates.
     Allocate,
     /// `free`.
     Free,

@@ -173,8 +173,8 @@ impl Arena {
         (self.bits >> NODE_SHIFT) & NODE_MAX
     }
 
-    /// May it go to a pool? The source sets the bit and never says what it is for: between the
-    /// layers is what can be meant.
+    /// May it go to a pool? The source sets the bit and never says its purpose: moves
+    /// between the layers are the likely meaning.
     #[must_use]
     pub fn is_movable(&self) -> bool {
         self.bits & ARENA_MOVABLE != 0

@@ -14,7 +14,7 @@ const LOOKS: u32 = 64;
 pub struct Lock(AtomicBool);
 
 impl Lock {
-    /// Open.
+    /// An open lock.
     #[must_use]
     pub const fn new() -> Lock {
         Lock(AtomicBool::new(false))
@@ -44,7 +44,7 @@ impl Lock {
         self.0.store(false, Ordering::Release);
     }
 
-    /// Does something with the lock held.
+    /// Calls a closure with the lock held.
     #[inline]
     pub fn with<T>(&self, what: impl FnOnce() -> T) -> T {
         self.lock();

@@ -62,7 +62,7 @@ pub const NODES_MAX: usize = 64;
 /// Size of a thread's first arena.
 pub const FIRST_ARENA: usize = PAGE;
 
-/// Whole pages from the system, and where the calling thread runs.
+/// Source of whole pages, and of the node the calling thread runs on.
 ///
 /// # Safety
 /// [`Pages::map`] returns that many zero bytes at the start of a page, the caller's until it unmaps
@@ -98,7 +98,7 @@ pub struct Nmart<P, const COUNTED: bool = false> {
 const TCB_BYTES: usize = round_up(size_of::<Tcb>(), PAGE);
 
 impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
-    /// Without any heap yet.
+    /// An allocator without any heap yet.
     pub const fn new(pages: P) -> Self {
         Nmart {
             pages,
@@ -354,7 +354,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// The bytes of a block that may be used.
+    /// Usable bytes of a block.
     ///
     /// # Safety
     /// The block is handed out.

@@ -38,7 +38,7 @@ fn stack_of(bytes: usize) -> usize {
 }
 
 impl Pool {
-    /// Empty.
+    /// An empty pool.
     #[must_use]
     pub const fn new() -> Pool {
         Pool {
@@ -54,7 +54,7 @@ impl Pool {
     /// Puts an empty arena in.
     ///
     /// # Safety
-    /// The arena is in no stack and no pool, and nobody else knows it.
+    /// The arena is in no stack and no pool, and no other thread knows it.
     pub unsafe fn push(&self, arena: *mut Arena) {
         self.lock.with(|| {
             // SAFETY: the lock is held; the arena is the caller's to give.

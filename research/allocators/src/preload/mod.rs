@@ -1,8 +1,8 @@
 //! An allocator in place of a process's `malloc`.
 //!
 //! [`preload!`](crate::preload!) makes the functions of the C library over one [`Process`], known
-//! when it is compiled: a call goes from the program into the allocator's own code. Only what must
-//! be preloaded may use it, as its crate's `malloc` is the whole process's.
+//! when it is compiled: a call goes from the program into the allocator's own code. Only objects
+//! to be preloaded may use it, as its crate's `malloc` is the whole process's.
 
 pub mod one_heap;
 pub mod threads;
@@ -22,7 +22,8 @@ pub unsafe trait Process: Sync {
     /// Bytes added to each block.
     const OVERHEAD: usize;
 
-    /// Before anything else, and again for nothing: called when the object is loaded.
+    /// Prepares the allocator: called when the object is loaded, before anything else; more calls
+    /// do nothing.
     fn prepare(&'static self);
 
     /// A block; null if there is no memory.
@@ -50,8 +51,8 @@ pub unsafe trait Process: Sync {
     unsafe fn resize(&self, block: *mut u8, bytes: usize) -> bool;
 }
 
-/// From now on a panic says where it was and ends the process. The usual way allocates, within an
-/// allocator whose lock is held.
+/// Makes a panic print its place and end the process from now on. The usual way allocates, within
+/// an allocator whose lock is held.
 pub fn end_at_panics() {
     // A closure that holds nothing takes no memory.
     std::panic::set_hook(Box::new(|panic| {
@@ -71,7 +72,7 @@ fn set_errno(number: i32) {
     unsafe { *libc::__errno_location() = number };
 }
 
-/// A result for C: an error number where there is none.
+/// A result for C: an error number if there is no block.
 #[inline]
 fn checked(block: *mut u8) -> *mut u8 {
     if block.is_null() {

@@ -40,7 +40,7 @@ const NOT_TO_BE_HAD: [(&str, &str); 1] = [(
      rpmalloc-2=LIBRARY adds one",
 )];
 
-/// Something to allocate with.
+/// An allocator to measure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocator {
     pub name: String,
@@ -111,7 +111,7 @@ pub fn is_hearth(name: &str) -> bool {
     name.starts_with(HEARTH)
 }
 
-/// All that are there, the system's first, and a line for each that is not.
+/// All installed allocators, the system's first, and a line for each that is missing.
 pub fn installed(with: &[Allocator]) -> (Vec<Allocator>, Vec<String>) {
     let mut all = vec![Allocator::system()];
     let mut missing = Vec::new();

@@ -7,7 +7,7 @@ use super::session::{LEAST, MEMORY, SPEED};
 use super::table::{Better, Table};
 use super::workloads::{Group, HAND_OVER};
 
-/// A figure that is wanted.
+/// A figure to reach.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Goal {
     pub group: Group,
@@ -86,8 +86,8 @@ const MIMALLOC_2: &[&str] = &["mimalloc-2"];
 
 pub const GOALS: [Goal; 47] = [
     // Bounds. Up to 10,000 blocks an interrupt rarely meets a round, so single processes decide.
-    // Above, several meet each: the floor, which misses work at other times in every process, and the
-    // excess of a round over an empty one decide together.
+    // Above, several meet each: the floor, which misses work at other times in every process, and
+    // the excess of a round over an empty one decide together.
     wanted(Group::Burst, "1000 one worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "1000 many worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "10000 one worst raw", MOST_AFTER_BURST),
@@ -187,7 +187,7 @@ fn judged(table: &Table, goal: &Goal) -> Option<Judged> {
             .map(|((times, _), (_, best))| is_within(value, times * best));
         match (absolutely, beside) {
             (Some(true), _) | (_, Some(true)) => Some(true),
-            // A peer that is not there might have shown it reached.
+            // A missing peer might have shown that the goal is reached.
             (_, None) if goal.beside.is_some() => None,
             (None, None) => None,
             _ => Some(false),

@@ -1,4 +1,4 @@
-//! Starting programs under an allocator.
+//! Starts programs under an allocator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use super::allocators::Allocator;
 use crate::measure::run;
 use crate::peers;
 
-/// The executable of `research/benches/heap`, and a folder for what programs read and write.
+/// The executable of `research/benches/heap`, and a folder for the files that programs read and
+/// write.
 #[derive(Debug)]
 pub struct Programs {
     heap: PathBuf,
@@ -22,13 +23,13 @@ pub struct Programs {
 pub struct Ran {
     /// From the program's start to its end.
     pub seconds: f64,
-    /// The most that was resident.
+    /// Peak resident memory.
     pub peak_mb: f64,
     pub stdout: String,
     pub disturbed: bool,
 }
 
-/// Ends what `heap launch` says.
+/// Last line of the output of `heap launch`.
 const LAUNCHED: &str = "\nlaunched ";
 
 impl Programs {

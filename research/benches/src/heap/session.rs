@@ -1,4 +1,4 @@
-//! Running everything under every allocator, in turns whose order is drawn anew.
+//! Runs everything under every allocator, in turns whose order is drawn anew.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::workloads::{Group, HAND_OVER, Real, SEED, SUITE, Size, real};
 use crate::measure::in_order;
 use hearth_stats::Summary;
 
-/// Processes of which the floor is taken; fewer leave interrupts in it.
+/// Number of processes over which the floor is taken; fewer leave interrupts in it.
 const FLOOR_RUNS: [usize; 3] = [2, 3, 7];
 
 /// State of a session.
@@ -25,11 +25,11 @@ pub struct Session<'a> {
     /// Called with each run that is about to start.
     progress: &'a mut dyn FnMut(&str),
     table: Table,
-    /// Programs that are not there.
+    /// Programs that are missing.
     skipped: Vec<String>,
 }
 
-/// All that was found, and a line for each program that is not there.
+/// All results, and a line for each program that is missing.
 pub struct Found {
     pub table: Table,
     pub skipped: Vec<String>,
@@ -135,7 +135,7 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Runs a workload of ours so often, for the figures that it says.
+    /// Runs a workload of ours `repeats` times, for the figures that it prints.
     fn figures(&mut self, words: &str, repeats: usize, is_timed: bool) -> Outcomes<Figures> {
         self.alternate(words, repeats, |programs, under| {
             let (mut figures, ran) = programs.workload(under, words)?;
@@ -161,7 +161,7 @@ impl Session<'_> {
         });
     }
 
-    /// A row of a figure that the outcomes have.
+    /// Adds a row for a figure of the outcomes.
     fn add_figure(
         &mut self,
         group: Group,
@@ -523,7 +523,7 @@ const RAW: [Percentile; 6] = [
 ];
 
 fn percentiles(run: &Latencies, wanted: &[Percentile]) -> Figures {
-    // Sorted once for all percentiles of the same operations, which stand together.
+    // Sorted once for all percentiles of the same operations, which are neighbours.
     let mut last: Option<(Which, From, Sorted)> = None;
     let figures = wanted.iter().filter_map(|&(name, which, from, percent)| {
         let (_, _, sorted) = match last.take() {
@@ -545,8 +545,8 @@ fn typical(worst: &[f64]) -> f64 {
     Summary::of(worst).map_or(0.0, |worst| worst.median)
 }
 
-/// Runs everything at its smallest under one allocator: an error if an answer is wrong, or if anything
-/// is missing that was not requested to be. The figures mean nothing.
+/// Runs everything at its smallest under one allocator: an error if an answer is wrong or a run
+/// fails; programs that are missing are left out. The figures mean nothing.
 pub fn check(under: &Allocator) -> Result<(), String> {
     let request = Request {
         size: Size::Small,

@@ -32,7 +32,7 @@ pub enum Cell {
     Failed(String),
 }
 
-/// All that was found.
+/// All results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     pub allocators: Vec<String>,
@@ -97,7 +97,7 @@ impl Table {
         }
     }
 
-    /// One's values over another's.
+    /// Ratio of one allocator's values to another's.
     pub fn ratio(&self, row: &Row, above: &str, below: &str) -> Option<Ratio> {
         match (self.cell(row, above)?, self.cell(row, below)?) {
             (Cell::Values(above), Cell::Values(below)) => ratio(above, below),
@@ -119,7 +119,7 @@ impl Table {
         })
     }
 
-    /// The geometric mean over rows of what an allocator gains over the system's, for each turn in
+    /// The geometric mean over rows of an allocator's gain over the system's, for each turn in
     /// which all ran. Nothing if it did not run all of them: a mean of the others would flatter.
     pub fn geometric_mean(&self, rows: &[&Row], allocator: &str) -> Cell {
         let gains: Option<Vec<Vec<f64>>> =

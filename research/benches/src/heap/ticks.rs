@@ -1,6 +1,6 @@
 //! Times of single operations, as the workloads `latency` and `burst` write them down.
 //!
-//! A single run has whatever else the machine did in it: an interrupt costs more than any
+//! A single run includes all other work of the machine: an interrupt costs more than any
 //! allocator. But the same seed gives the same operations in every process, so the least time of
 //! each operation over several processes, the *floor*, has the allocator's own cost and
 //! little else. With two threads operations meet differently in each process; there the floor is a
@@ -74,7 +74,7 @@ pub enum Which {
     Remote,
 }
 
-/// From when on.
+/// Start of the operations that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// After the first quarter.
@@ -212,7 +212,7 @@ impl Bursts {
         Err("two runs differ in their blocks".to_owned())
     }
 
-    /// The least of each malloc, of this and another run.
+    /// Keeps the least time of each malloc of this and another run.
     pub fn floor(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         floor(&mut self.mallocs, &other.mallocs);
@@ -221,7 +221,8 @@ impl Bursts {
 
     /// Keeps each round as it was in the process in which its slowest malloc took least: this
     /// includes work that an allocator does at other times in every process, and that the floor
-    /// therefore lacks. It includes interrupts, too, where a round is longer than what lies between them.
+    /// therefore lacks. It includes interrupts, too, where a round is longer than what lies between
+    /// them.
     pub fn calmest(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         let rounds = self.mallocs.chunks_mut(self.blocks);

@@ -103,7 +103,7 @@ impl Group {
 /// Amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// Only whether the answers are right.
+    /// Checks only whether the answers are right.
     Small,
     /// A tenth or so.
     Brief,
@@ -303,8 +303,8 @@ pub const SUITE: [Workload; 17] = [
 /// The workload by which the goals compare cross-thread frees.
 pub const HAND_OVER: &str = "hand-over-2";
 
-/// A program of the system's, or Hearth's compiler, and what it must say; None where that is not
-/// known beforehand and only has to be the same under all.
+/// A program of the system's, or Hearth's compiler, and its expected output; None where that is
+/// not known beforehand and only has to be the same under all.
 #[derive(Clone, Debug)]
 pub struct Real {
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! Measuring a row: all its sides in one session, in turn, bound to the same cores.
+//! Measures a row: all its sides in one session, in turn, bound to the same cores.
 //!
 //! Sides differ by factors of a hundred, so each has its own number of rounds, chosen such that a
 //! run takes `RUN_S` beyond its start. The start, a run of one round, is measured before and
@@ -23,9 +23,9 @@ pub struct Effort {
 /// Seconds of a run without its start: long enough to time, short enough to fit between the
 /// disturbances of a shared host.
 const RUN_S: f64 = 0.3;
-/// Runs of one round, of which the median is subtracted.
+/// Number of runs of one round, whose median is subtracted.
 const STARTS: usize = 5;
-/// Runs to find out how many rounds take as long as is wanted, within a factor of two.
+/// Number of runs to find the rounds that take as long as is wanted, within a factor of two.
 const TRIES: usize = 32;
 /// Memory repeats itself better than time does.
 const MEMORY_REPEATS_MAX: usize = 5;
@@ -292,7 +292,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The most bytes that were resident.
+    /// Peak resident bytes.
     fn peak(&self, who: Who, rounds: u32, cores: &[usize]) -> Result<f64, String> {
         let setting = self.setting(rounds, cores);
         let (command, input) = self.programs.command(who, &setting)?;

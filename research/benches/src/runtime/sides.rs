@@ -94,7 +94,7 @@ impl Programs {
                 command
                     .env("HEARTH_CARRIER", "workers")
                     .env("HEARTH_WORKERS", &workers)
-                    // Those that do not say where they run are dealt out over the workers.
+                    // Components that do not say where they run are dealt out over the workers.
                     .env("HEARTH_PLACE", "spread");
                 return Ok((command, insense_input(setting)));
             }

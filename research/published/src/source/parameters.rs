@@ -75,7 +75,7 @@ impl BeyondLastLevel {
         self.fault_ns / self.bytes_per_fault + self.interrupt_ns / self.bytes_per_interrupt
     }
 
-    /// Nanoseconds a byte, computed in the way that is asked for.
+    /// Nanoseconds a byte, computed as `slope` says.
     #[must_use]
     pub fn per_byte_ns(&self, slope: Slope) -> f64 {
         let rounded = self.rounded_slope_ns_per_byte;
@@ -196,7 +196,7 @@ impl Parameters {
     /// and no term beyond the last level.
     ///
     /// `Control` is the hand-over by `carrier` between the first pair of each type. A type that the
-    /// machine lacks takes the nearest one's that it has: the model is then not to be asked for it.
+    /// machine lacks takes the nearest one's that it has: do not ask the model for it then.
     /// Figures that the profile lacks are [assumed](Profile::with_defaults). Deviations are half
     /// the width of the figure's interval over 1.96.
     #[must_use]
