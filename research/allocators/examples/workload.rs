@@ -1,4 +1,4 @@
-//! A program that puts load on its allocator, and says what it did: `workload NAME ARGUMENT…`.
+//! A program that puts load on its allocator and reports its work: `workload NAME ARGUMENT…`.
 
 use std::process::ExitCode;
 

@@ -12,8 +12,8 @@
 //! needs no test for its ends.
 //!
 //! The source gives the searches, and the rule that a request is cut from the *high* end of the
-//! chunk that was found, so that its front stays where it is listed. How large headers are, how
-//! chunks are released and in which order they are listed it leaves open: here 8 and 8 bytes,
+//! chunk that was found, so that its front stays where it is listed. It leaves open the size of
+//! headers, the release of chunks and the order in which they are listed: here 8 and 8 bytes,
 //! merged immediately. Best-fit and First-fit list at the back, Half-fit in front.
 
 use std::ptr;
@@ -91,7 +91,7 @@ impl Chunk {
         self.0.cast()
     }
 
-    /// The next in its list.
+    /// The next chunk in its list.
     #[must_use]
     pub fn next(self) -> Option<Chunk> {
         // SAFETY: only free chunks are asked, whose payload holds links.
@@ -122,7 +122,7 @@ pub struct List {
 }
 
 impl List {
-    /// Nothing in it.
+    /// An empty list.
     pub const EMPTY: List = List {
         front: None,
         back: None,
@@ -170,9 +170,9 @@ impl List {
     }
 }
 
-/// How free chunks are kept and found.
+/// Structure that keeps and finds free chunks.
 pub trait FreeSet {
-    /// What a chunk must have beyond the request to be cut in two.
+    /// Bytes by which a chunk must exceed the request for the rest to be split off.
     const SPLIT_FROM: usize;
 
     /// Lists a free chunk.
@@ -211,7 +211,7 @@ pub struct Chunks<S, G> {
 unsafe impl<S: FreeSet, G: Send> Send for Chunks<S, G> {}
 
 impl<S: FreeSet, G: Grow> Chunks<S, G> {
-    /// Without memory yet.
+    /// A heap without memory yet.
     pub const fn with(free: S, source: G) -> Self {
         Chunks {
             free,
@@ -235,8 +235,8 @@ impl<S: FreeSet, G: Grow> Chunks<S, G> {
                 self.close(chunk, size);
                 return Some(chunk);
             }
-            // Somebody else has asked the source meanwhile. What came lacks room for the words at a
-            // region's ends, and is lost.
+            // Another user has asked the source meanwhile. The new memory lacks room for the words
+            // at a region's ends, and is lost.
         }
         let start = self.more(size + 2 * OVERHEAD)?;
         // SAFETY: `start` begins `size + 2 · OVERHEAD` bytes of the heap's.
@@ -300,7 +300,7 @@ impl<S: FreeSet, G: Grow> Chunks<S, G> {
     }
 }
 
-/// What a request becomes: a multiple of [`ALIGN`], and room for the links.
+/// Payload size for a request: a multiple of [`ALIGN`], with room for the links.
 fn payload(bytes: usize) -> usize {
     round_up(bytes.max(PAYLOAD_MIN), ALIGN)
 }
@@ -363,7 +363,7 @@ unsafe impl<S: FreeSet, G: Grow> Heap for Chunks<S, G> {
         self.held
     }
 
-    /// Only over a source whose memory is contiguous: later regions are not walked.
+    /// For a heap over a source whose memory is contiguous: later regions are not walked.
     fn check(&self) -> Result<(), String> {
         let Some(mut chunk) = self.first else {
             return Ok(());

@@ -3,7 +3,7 @@
 //! List `i` holds chunks of `2^i ..= 2^(i+1) - 1` bytes. A request `r` takes the front of the first
 //! list that is not empty from `⌊log2(r − 1)⌋ + 1` on: there every chunk is large enough, and none
 //! is looked at. So both operations take a constant number of steps, and chunks of the request's
-//! own power of two are passed over: what the source calls incomplete memory use.
+//! own power of two are passed over: the source calls this incomplete memory use.
 //!
 //! O1heap is this with requests rounded up to powers of two, for which a pool of [`bound`] bytes is
 //! known to be enough.
@@ -30,7 +30,7 @@ pub const fn insert_index(bytes: usize) -> u32 {
 
 /// A pool in which a Half-fit heap whose requests are rounded up to powers of two never fails, for
 /// at most `live` bytes at a time, overheads included, in blocks of at most `largest`: Robson's
-/// bound for blocks of powers of two, doubled as rounding at most doubles what is live.
+/// bound for blocks of powers of two, doubled as rounding at most doubles the live bytes.
 #[must_use]
 pub const fn bound(live: usize, largest: usize) -> usize {
     2 * live * (1 + search_index(largest) as usize)

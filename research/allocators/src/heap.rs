@@ -1,7 +1,7 @@
-//! What a heap with one free-block structure is, and where its memory comes from.
+//! The interface of a heap with one free-block structure, and of the source of its memory.
 
-/// Every payload begins at a multiple of this: what the C ABI promises on 64 bits. The source
-/// rounds to 4 bytes, which no program of today bears.
+/// Alignment of every payload, as the C ABI promises on 64 bits. The source rounds to 4 bytes,
+/// with which no program of today works.
 pub const ALIGN: usize = 16;
 
 /// Requests above this are refused: no size computation below can overflow.
@@ -13,14 +13,14 @@ pub const fn round_up(bytes: usize, to: usize) -> usize {
     (bytes + to - 1) & !(to - 1)
 }
 
-/// Where a heap's memory comes from.
+/// Source of a heap's memory.
 ///
 /// # Safety
-/// What [`Grow::grow`] returns is that many bytes, begins at a multiple of [`ALIGN`], and belongs
+/// [`Grow::grow`] returns that many bytes; they begin at a multiple of [`ALIGN`], and belong
 /// to the caller until the source is dropped.
 pub unsafe trait Grow {
-    /// `bytes` more bytes, a multiple of [`ALIGN`]; null if there are none. What follows the bytes
-    /// of the call before directly, extends them.
+    /// `bytes` more bytes, a multiple of [`ALIGN`]; null if there are none. Bytes that
+    /// directly follow those of the previous call extend them.
     fn grow(&mut self, bytes: usize) -> *mut u8;
 }
 
@@ -30,10 +30,10 @@ pub unsafe trait Grow {
 /// Blocks are as long as asked for, begin at a multiple of [`ALIGN`], and overlap neither each
 /// other nor the heap's own records until they are released.
 pub unsafe trait Heap {
-    /// What the heap adds to each block, in bytes.
+    /// Bytes that the heap adds to each block.
     const OVERHEAD: usize;
 
-    /// A block; null if there is no memory. Of no bytes, too, it is a block of its own.
+    /// A block; null if there is no memory. A request of no bytes gets a block of its own, too.
     fn allocate(&mut self, bytes: usize) -> *mut u8;
 
     /// A block that begins at a multiple of `align`, a power of two.
@@ -45,7 +45,7 @@ pub unsafe trait Heap {
     /// The block is of this heap, and not released yet. Nobody uses it any more.
     unsafe fn release(&mut self, block: *mut u8);
 
-    /// How many bytes of the block may be used: as many as were asked for, or more.
+    /// Usable bytes of the block: as many as were asked for, or more.
     ///
     /// # Safety
     /// The block is of this heap, and not released yet.
@@ -57,7 +57,7 @@ pub unsafe trait Heap {
     /// Bytes taken from the source.
     fn bytes_held(&self) -> usize;
 
-    /// Walks everything; says what is inconsistent.
+    /// Walks the whole heap and reports inconsistencies.
     ///
     /// # Errors
     /// The first fault, in a sentence.
@@ -70,13 +70,13 @@ pub unsafe trait Heap {
 pub struct Steps<const COUNTED: bool>(u64);
 
 impl<const COUNTED: bool> Steps<COUNTED> {
-    /// None yet.
+    /// No steps yet.
     #[must_use]
     pub const fn new() -> Self {
         Steps(0)
     }
 
-    /// One more.
+    /// Counts one step.
     #[inline(always)]
     pub fn step(&mut self) {
         if COUNTED {
@@ -84,7 +84,7 @@ impl<const COUNTED: bool> Steps<COUNTED> {
         }
     }
 
-    /// How many.
+    /// The number counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.0
@@ -102,7 +102,7 @@ pub struct Pool {
 unsafe impl Send for Pool {}
 
 impl Pool {
-    /// Over `bytes` bytes at `start`; less what alignment takes.
+    /// A pool over `bytes` bytes at `start`, less the alignment.
     ///
     /// # Safety
     /// The memory is the pool's, and of the heap over it, as long as either lives.

@@ -1,7 +1,7 @@
-//! The allocators of the node-aware allocator study as published, and what measures them.
+//! The allocators of the node-aware allocator study as published, and the meters that measure them.
 //!
-//! [`nmart`] is the source's own allocator; [`sequential`], [`half_fit`] and [`tlsf`] are those
-//! that it is compared with. Each is a library over memory that it is given ([`heap::Heap`],
+//! [`nmart`] is the source's own allocator; [`sequential`], [`half_fit`] and [`tlsf`] are its
+//! peers. Each is a library over memory that it is given ([`heap::Heap`],
 //! [`nmart::Nmart`]), so that tests can drive it, and a shared object to be preloaded in place of
 //! `malloc`: the examples of this package, built by `cargo build -p hearth-allocators --examples`,
 //! are one such object for each, so that nothing is chosen while the clock runs ([`mod@preload`]).

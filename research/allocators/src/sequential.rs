@@ -2,7 +2,7 @@
 //!
 //! Best-fit looks at all of them, as published, even behind one that fits exactly, and takes the
 //! first of the smallest. First-fit takes the first that is large enough. Both take O(n) steps, n
-//! free chunks. A chunk is cut if what is left is a chunk of the least size with one overhead to
+//! free chunks. A chunk is cut if the rest is a chunk of the least size with one overhead to
 //! spare.
 //!
 //! Chunks are listed at the back as they are released. The source does not say where. In front,

@@ -12,7 +12,7 @@
 /// The source's cycles a microsecond.
 pub const CYCLES_PER_US: f64 = 2010.0;
 
-/// Whether holding times are taken for what they are.
+/// Unit of the holding times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
     /// One unit for both times, as in the source.
@@ -29,7 +29,7 @@ pub enum Distribution {
     /// Upper edges of bins, and how much lies up to them. Within a bin it is even. What is beyond
     /// the last edge counts as the last bin's.
     Histogram(&'static [(u32, f64)]),
-    /// Mean and standard deviation; what would be below 0 is 0.
+    /// Mean and standard deviation; values below 0 become 0.
     Normal(f64, f64),
 }
 
@@ -82,14 +82,14 @@ pub const HOLDING: &[(u32, f64)] = &[
     (2 << 20, 1.0),
 ];
 
-/// What requests are drawn from.
+/// Distributions that requests are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// In bytes.
+    /// Sizes, in bytes.
     pub size: Distribution,
-    /// In cycles.
+    /// Times between requests, in cycles.
     pub between: Distribution,
-    /// In microseconds.
+    /// Holding times, in microseconds.
     pub holding: Distribution,
 }
 
@@ -139,7 +139,7 @@ impl Random {
     /// From a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Random {
-        // Seeds are small and alike; what begins the sequence is neither, and not 0.
+        // Seeds are small and alike; the start of the sequence is neither, and not 0.
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -223,7 +223,7 @@ pub fn plan(model: &Model, units: Units, random: &mut Random, requests: &mut [Re
     }
 }
 
-/// What happens next: a request's block comes or goes, by the request's place in the plan.
+/// The next event: a request's block comes or goes, by the request's place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// Its block is asked for.

@@ -42,7 +42,7 @@ pub fn say_number(number: u64) {
     say(&digits[at..]);
 }
 
-/// The end of the data segment, moved up by exactly what is asked for, as the source's heaps grow.
+/// The end of the data segment, moved up by exactly the request, as the source's heaps grow.
 #[derive(Debug)]
 pub struct DataSegment;
 
@@ -122,8 +122,8 @@ impl Machine {
         }
     }
 
-    /// Reads which processors are of which node; once, by whoever comes first. Others see node 0
-    /// meanwhile.
+    /// Reads which processors belong to which node; once, by the first thread to come. Others see
+    /// node 0 meanwhile.
     #[cold]
     fn read(&self) {
         let first =
@@ -238,7 +238,7 @@ unsafe impl Pages for Machine {
     }
 }
 
-/// One lock around something: what the source's heaps of one list have.
+/// One lock around a value, as the source's heaps of one list have it.
 #[derive(Debug)]
 pub struct Guarded<T> {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
@@ -263,7 +263,7 @@ impl<T> Guarded<T> {
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
     }
 
-    /// Gives the lock back. Only who has taken it may.
+    /// Gives the lock back. Only the holder may.
     pub fn unlock(&self) {
         // SAFETY: as in `lock`.
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
@@ -283,7 +283,7 @@ impl<T> Guarded<T> {
 /// The calling thread's word, in the initial-exec model: no call, and nothing that could allocate.
 #[derive(Debug)]
 pub struct ThreadWord {
-    /// Where there is no such word in assembly: a key's number plus 1, once it is made.
+    /// A key's number plus 1, once it is made; for targets without such a word in assembly.
     #[cfg(not(target_arch = "x86_64"))]
     key: std::sync::atomic::AtomicU32,
 }
@@ -365,7 +365,7 @@ impl ThreadWord {
             key = made + 1;
             self.key.store(key, Ordering::Release);
         }
-        // SAFETY: the key was made here; what glibc keeps for the first 32 is not allocated.
+        // SAFETY: the key was made here; glibc keeps the first 32 without allocating.
         unsafe { libc::pthread_setspecific(key - 1, value.cast::<libc::c_void>()) };
     }
 }
@@ -376,7 +376,7 @@ impl Default for ThreadWord {
     }
 }
 
-/// A key for what a thread does at its end.
+/// A key whose destructor runs at a thread's end.
 pub fn make_key(
     at_end: Option<unsafe extern "C" fn(*mut libc::c_void)>,
 ) -> Option<libc::pthread_key_t> {

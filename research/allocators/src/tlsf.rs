@@ -1,5 +1,5 @@
 //! Two-level segregated fit: a row for each power of two, cut evenly into 32 lists, and bitmaps of
-//! what is not empty.
+//! those that are not empty.
 //!
 //! ```text
 //!  ≡ 0 (mod 16)                  ≡ 0
@@ -21,11 +21,11 @@ const SL_LOG2: u32 = 5;
 const LISTS: usize = 1 << SL_LOG2;
 /// Below this size row 0 goes by 4 bytes a list, of which only every fourth is used.
 const LINEAR: usize = 128;
-/// What row 1 begins with, as a power of two, less 1.
+/// Binary logarithm of the size at which row 1 begins, less 1.
 const FL_OFFSET: u32 = 6;
-/// Up to 2^47: every request that is not refused.
+/// Rows up to 2^47: enough for every request that is not refused.
 const ROWS: usize = 42;
-/// Of a block.
+/// Bytes of a block's header.
 pub const OVERHEAD: usize = 16;
 const PAYLOAD_MIN: usize = 16;
 /// The least that is asked of the source.
@@ -62,9 +62,9 @@ pub const fn search_map(size: usize) -> Place {
 struct Block {
     /// Physically; null for a region's first.
     before: *mut Block,
-    /// Of the payload, with the state.
+    /// The payload's size, with the state.
     size: usize,
-    /// Of free blocks only; otherwise these are payload.
+    /// Links of free blocks only; otherwise payload.
     next: *mut Block,
     previous: *mut Block,
 }
@@ -220,7 +220,7 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
         }
     }
 
-    /// Cuts a used block behind its first `bytes`, if what is left is a block.
+    /// Cuts a used block behind its first `bytes`, if the rest is a block.
     ///
     /// # Safety
     /// The block is this heap's and in use, and has `bytes` bytes or more.
@@ -240,10 +240,10 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
         }
     }
 
-    /// At least one free block of `bytes` bytes more.
+    /// Adds at least one free block of `bytes` bytes.
     #[cold]
     fn grow(&mut self, bytes: usize) -> bool {
-        // The request's list may begin above the request: what is found must come from there.
+        // The request's list may begin above the request: the block must come from there.
         let needed = bytes + (bytes >> SL_LOG2) + 4 * OVERHEAD;
         let area = round_up(needed.max(AREA_MIN), ALIGN);
         let fresh = self.source.grow(area);

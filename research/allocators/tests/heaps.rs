@@ -1,4 +1,5 @@
-//! The heaps with one structure: random life against an oracle, and how many steps things take.
+//! The heaps with one structure: random operations against an oracle, and the number of steps they
+//! take.
 
 mod support;
 

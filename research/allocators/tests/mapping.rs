@@ -1,4 +1,4 @@
-//! nMART's mapping, exhaustively, and what the printed matrix index does.
+//! nMART's mapping, exhaustively, and the behaviour of the printed matrix index.
 
 use std::collections::HashSet;
 

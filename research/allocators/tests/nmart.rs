@@ -14,7 +14,7 @@ use hearth_allocators::nmart::tcb::Tcb;
 use hearth_allocators::nmart::{DIRECT_FROM, HOLD_MAX, Nmart, Pages, RETAIN_MAX};
 use support::{Oracle, Random};
 
-/// Pages from Rust's allocator, on a node that a test chooses; knows what is mapped.
+/// Pages from Rust's allocator, on a node that a test chooses; tracks the mappings.
 struct Imagined {
     node: AtomicUsize,
     mapped: Mutex<HashMap<usize, usize>>,
@@ -181,7 +181,7 @@ fn steps_do_not_depend_on_the_heap() {
     );
 }
 
-/// The design's one loop: what others freed is taken back at once, all of it.
+/// The design's one loop: the owner takes back at once all that others freed.
 #[test]
 fn draining_takes_steps_in_proportion_to_what_others_freed() {
     let nmart = allocator();
@@ -360,7 +360,7 @@ fn threads_free_each_others_blocks() {
 }
 
 /// An arena that is emptied stays up to the threshold, then goes to the pool of the node that it
-/// was made on, and from there to whoever asks there, made new.
+/// was made on, and from there to the next thread that asks there, made new.
 #[test]
 fn arenas_go_to_the_node_that_they_came_from() {
     let nmart = allocator();
@@ -404,7 +404,7 @@ fn arenas_go_to_the_node_that_they_came_from() {
     check(second, 0);
 }
 
-/// What a pool gives is large enough, whatever else is in it.
+/// A pool gives an arena that is large enough, whatever else it holds.
 #[test]
 fn a_pool_gives_no_arena_that_is_too_small() {
     let nmart = allocator();

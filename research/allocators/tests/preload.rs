@@ -7,7 +7,7 @@ use hearth_allocators::meter::format::{Call, Mode, Readings, Slot, VARIABLE, pre
 
 const ALL: [&str; 5] = ["best_fit", "first_fit", "half_fit", "tlsf", "nmart"];
 
-/// Where Cargo puts examples.
+/// The path at which Cargo puts an example.
 fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().unwrap().parent().unwrap();
@@ -75,7 +75,7 @@ fn every_object_bears_every_load() {
     }
 }
 
-/// The source's arithmetic: what larson does not release is threads times blocks, 16,000 with its
+/// The source's arithmetic: larson leaves threads times blocks unreleased, 16,000 with its
 /// arguments.
 #[test]
 fn larson_leaves_threads_times_blocks() {
@@ -83,7 +83,7 @@ fn larson_leaves_threads_times_blocks() {
     assert_eq!(said("allocations") - said("releases"), 16.0 * 50.0);
 }
 
-/// Programs that nobody wrote for this, with children and pipes.
+/// Programs not written for this test, with children and pipes.
 #[test]
 fn shells_and_their_children_live() {
     let script =
@@ -168,6 +168,6 @@ fn the_meter_traces_every_block() {
         }
     }
     assert!(begun >= asked && unknown < 50, "{begun} {asked} {unknown}");
-    // But for what the program's library keeps, all blocks went.
+    // All blocks went, except those that the program's library keeps.
     assert!(live.len() < 300, "{}", live.len());
 }

@@ -1,5 +1,5 @@
 /* A rendezvous channel as a C programmer writes it with POSIX threads: unbuffered, the sender
- * goes on when its value has been taken. Any number of senders, one receiver. */
+ * continues when its value has been taken. Any number of senders, one receiver. */
 #ifndef CHANNEL_H
 #define CHANNEL_H
 

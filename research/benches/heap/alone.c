@@ -42,7 +42,7 @@ int replace(char **arguments)
     return 0;
 }
 
-/* ---- batches: so many of a size had at once, half of them freed early
+/* ---- batches: many blocks of a size at once, half of them freed early
    ------------------------- */
 
 static void batches_lane(void *argument, unsigned lane)

@@ -1,10 +1,11 @@
-/* What the owner pays after another thread has freed its blocks.
+/* The owner's cost after another thread has freed its blocks.
  *
- * The owner has so many blocks; the other thread frees them all, while the owner waits; then the
- * owner has as many again, each timed. That is a round. What an allocator leaves to the owner's
- * next operations, such as walking through all that came home, is in the slowest of these. The
- * first round meets an empty heap and is not told. With `null` there is no block and nothing is
- * called: what is told then is what interrupts do to so many operations.
+ * The owner allocates the given number of blocks; the other thread frees them all, while the owner
+ * waits; then the owner allocates as many again, each timed. That is a round. Work that an
+ * allocator leaves to the owner's next operations, such as walking through all blocks that came
+ * home, is in the slowest of these. The first round meets an empty heap and is not reported. With
+ * `null` there is no block and nothing is called: the figures then show the effect of interrupts on
+ * as many operations.
  *
  * The file: version, rounds, blocks, ticks for a microsecond; then a word for each malloc.
  */
@@ -27,7 +28,7 @@ static void owner(session *s)
 {
     for (uint64_t round = 0; round <= s->rounds; round++) {
         for (uint64_t i = 0; i < s->blocks; i++) {
-            /* From small to what is cut from larger memory in most allocators. */
+            /* From small sizes to those cut from larger memory in most allocators. */
             size_t size = s->sizes == MANY ? log_uniform(&s->c, 16, 8192) : 64;
             uint64_t begin = ticks_begin();
             void *block = s->sizes == NOTHING ? NULL : malloc(size);
@@ -84,7 +85,7 @@ int burst(char **arguments)
     s.handed.count = s.freed.count = 2;
     if (s.blocks == 0 || s.rounds == 0 || s.blocks * s.rounds > UINT32_MAX)
         fail("%s blocks in %s rounds: too many or none", arguments[0], arguments[2]);
-    /* The mean of what is asked for; with what an allocator adds, half as much again and more. */
+    /* The mean request; with the allocator's overhead, half as much again and more. */
     uint64_t bytes = s.blocks * (s.sizes == MANY ? 1311 : 64) * 2;
     if (bytes > available())
         fail("%s blocks need %llu MB, and the system has less", arguments[0],

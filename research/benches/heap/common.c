@@ -1,4 +1,4 @@
-/* What heap.h promises, and nothing of any workload. */
+/* Implements heap.h; holds nothing of any workload. */
 #define _GNU_SOURCE
 #include "heap.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Says it without allocating: the allocator may be what is broken. */
+/* Prints it without allocating: the allocator may be broken. */
 _Noreturn void fail(const char *form, ...)
 {
     char text[256] = "heap: ";
@@ -50,7 +50,7 @@ size_t mixed_size(choices *c)
 
 size_t real_time_size(choices *c)
 {
-    /* Of 10,000 blocks so many have at most 8, 16, 32 ... bytes. The labels are upper edges. */
+    /* How many of 10,000 blocks have at most 8, 16, 32 ... bytes. The labels are upper edges. */
     static const uint16_t until[] = {753, 3719, 4448, 8900, 9450, 9694, 9853, 9904};
     uint64_t place = below(c, until[7]);
     size_t high = 8;
@@ -127,7 +127,7 @@ typedef struct {
     void (*work)(void *, unsigned);
     void *argument;
     unsigned number;
-    /* By the lane itself: whoever started it may not have a core just then. */
+    /* Taken by the lane itself: its starter may not have a core just then. */
     double begin_s, end_s;
 } lane;
 

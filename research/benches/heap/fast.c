@@ -1,4 +1,4 @@
-/* What a malloc and its free cost where nothing is special: ns, the best of five. */
+/* Cost of a malloc and its free in the plain case: ns, the best of five. */
 #include "heap.h"
 
 #include <stdio.h>

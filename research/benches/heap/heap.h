@@ -1,8 +1,10 @@
-/* What the workloads for allocators share: seeded choices, signed blocks, clocks, memory, threads.
+/* Shared parts of the workloads for allocators: seeded choices, signed blocks, clocks, memory,
+ * threads.
  *
- * Every block that is looked at again is signed when it is had and examined before it is freed, so
- * that an allocator that hands out a block twice, or less than was asked for, ends the program. What
- * a workload keeps for itself is mapped, never allocated: the allocator sees what is measured only.
+ * Every block that is looked at again is signed when it is allocated and examined before it is
+ * freed, so that an allocator that hands out a block twice, or less than was asked for, ends the
+ * program. A workload maps its own data and never allocates it: the allocator sees only what is
+ * measured.
  */
 #ifndef HEAP_H
 #define HEAP_H
@@ -46,12 +48,13 @@ static inline uint64_t between(choices *c, uint64_t low, uint64_t high)
 size_t log_uniform(choices *c, double low, double high);
 /* 85 of 100 are 16 B to 1 KiB, 13 are 1 to 32 KiB, 2 are 32 to 512 KiB. */
 size_t mixed_size(choices *c);
-/* The thesis' pooled distribution of block sizes (its table 4.10, from the histograms), to 1 KiB. */
+/* The thesis' pooled distribution of block sizes (its table 4.10, from the histograms), up
+   to 1 KiB. */
 size_t real_time_size(choices *c);
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Of a block at this address, of this size: two that overlap cannot both keep theirs. */
+/* Signature of a block at this address, of this size: two that overlap cannot both keep theirs. */
 static inline uint64_t signature(const void *block, size_t size)
 {
     return ((uint64_t)(uintptr_t)block ^ (uint64_t)size << 48) * 0x9e3779b97f4a7c15u;
@@ -87,7 +90,7 @@ static inline void *get(size_t size)
     return block;
 }
 
-/* Examines, and takes the signature away: whoever else was given this block finds it missing. */
+/* Examines, and takes the signature away: another holder of this block finds it missing. */
 static inline void examine_last(void *block, size_t size)
 {
     examine(block, size);
@@ -101,7 +104,7 @@ static inline void put(void *block, size_t size)
     free(block);
 }
 
-/* A block and what was asked for. */
+/* A block and the size requested. */
 typedef struct {
     void *at;
     size_t size;
@@ -114,7 +117,7 @@ void *own_memory(size_t bytes);
 
 double now_s(void);
 
-/* Cycles of the time-stamp counter, or ticks of what the processor has instead. Nothing before
+/* Cycles of the time-stamp counter, or ticks of the processor's substitute. Nothing before
  * `ticks_begin` is still under way after it, and nothing after `ticks_end` has begun before it. */
 static inline uint64_t ticks_begin(void)
 {
@@ -162,7 +165,7 @@ static inline void relax(unsigned *looks)
         sched_yield();
 }
 
-/* Where `count` threads wait for each other, again and again. */
+/* A barrier at which `count` threads wait for each other, again and again. */
 typedef struct {
     _Alignas(LINE) atomic_uint here;
     _Alignas(LINE) atomic_uint turn;
@@ -171,8 +174,8 @@ typedef struct {
 
 void meet(meeting *m);
 
-/* Runs `work(argument, 0)` to `work(argument, count - 1)`, each on a thread: seconds from the moment
- * when all were there until the last had ended. */
+/* Runs `work(argument, 0)` to `work(argument, count - 1)`, each on a thread: seconds from the
+ * moment when all were there until the last had ended. */
 double together(unsigned count, void (*work)(void *, unsigned), void *argument);
 
 /* ---- what a workload says ------------------------------------------------------------------- */

@@ -1,14 +1,14 @@
-/* How long each single malloc and free takes, in ticks, a word each in a file.
+/* Writes the time of each single malloc and free to a file, in ticks, a word each.
  *
  * Every thread has slots. Each of its operations takes a slot at random: an empty one gets a block,
- * of a full one the block is freed, or, in so many of a hundred cases, handed to the next thread to
- * be freed there. So lifetimes are geometric, and which operation does what is a matter of the seed
- * alone: the same operation of several processes can be compared. What a thread frees for another
- * comes at its own times and is told apart.
+ * of a full one the block is freed, or, in the given percentage of cases, handed to the next thread
+ * to be freed there. So lifetimes are geometric, and which operation does what is a matter of the
+ * seed alone: the same operation of several processes can be compared. A thread frees blocks of
+ * another at times of its own, and they are reported separately.
  *
- * The file, words of 32 bits: version, threads, operations, whether touches are told, ticks for a
- * microsecond. Then for each thread: a word an operation, 0 to 1 << 30 for a malloc, 1 << 30 more
- * for a free, 2 << 30 for a block handed over, which has no time; if touches are told, a word an
+ * The file, words of 32 bits: version, threads, operations, whether touches are written, ticks for
+ * a microsecond. Then for each thread: a word an operation, 0 to 1 << 30 for a malloc, 1 << 30 more
+ * for a free, 2 << 30 for a block handed over, which has no time; if touches are written, a word an
  * operation with the time from before a malloc until the block's last page was written; how many
  * blocks were freed for others, and a word for each.
  */
@@ -57,7 +57,7 @@ static size_t size_of(kind kind, choices *c)
     case REAL_TIME:
         return real_time_size(c);
     case BIG:
-        /* Crosses every border between what is cut from larger memory and what is mapped. */
+        /* Crosses every border between blocks cut from larger memory and mapped ones. */
         return log_uniform(c, 4096, 4194304);
     default:
         return mixed_size(c);
@@ -163,7 +163,7 @@ static void work(void *argument, unsigned lane)
         }
     }
     if (mine->inbox != NULL) {
-        /* Until nobody can still hand anything on. */
+        /* Until no thread can still hand over a block. */
         unsigned looks = 0;
         atomic_fetch_add(&s->done.here, 1);
         while (atomic_load(&s->done.here) < s->threads) {

@@ -24,7 +24,7 @@ static void *short_life(void *unused)
         freed[i].at = get(freed[i].size);
     }
     for (int i = 0; i < LEFT; i++)
-        /* Nobody has them any more: the growth that is told has these in it. Glibc's blocks for 24
+        /* Nothing refers to them any more: the reported growth includes them. Glibc's blocks for 24
          * bytes have 32, and so have most others' that keep to multiples of 16. */
         get(24);
     for (int i = 0; i < FREED; i++)
@@ -34,7 +34,7 @@ static void *short_life(void *unused)
 
 int thread_churn(char **arguments)
 {
-    /* So many before what counts: the first threads pay for what is there only once. */
+    /* Threads before the measured ones: the first threads pay for one-time set-up. */
     enum { FIRST = 50 };
     uint64_t threads = number(arguments[0]), base = 0;
     double start = 0;
@@ -145,8 +145,8 @@ int fork_churn(char **arguments)
 /* ---- launch: any program under an allocator, and the most that was resident of it
    -------------- */
 
-/* The system counts what a program's parent had, too: this one has next to nothing, and the library
- * is preloaded in the child alone. The last line on standard error has the figures. */
+/* The system counts memory of a program's parent, too: this one has next to nothing, and the
+ * library is preloaded in the child alone. The last line on standard error has the figures. */
 int launch(char **arguments)
 {
     double start = now_s();
@@ -154,7 +154,7 @@ int launch(char **arguments)
     if (one < 0)
         fail("no child");
     if (one == 0) {
-        /* Whoever kills us means the program. */
+        /* A signal that kills us is meant for the program. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (strcmp(arguments[0], "-") != 0)
             setenv("LD_PRELOAD", arguments[0], 1);

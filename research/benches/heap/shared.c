@@ -37,7 +37,7 @@ static void larson_lane(void *argument, unsigned lane)
     generation *now = argument;
     setting *s = now->all;
     choices c = {s->seed + now->generation * THREADS_MAX + lane};
-    /* What another worker had in the generation before. */
+    /* The blocks another worker had in the generation before. */
     held *blocks = s->blocks[(lane + now->generation) % s->threads];
     for (uint64_t i = 0; i < s->operations; i++) {
         held *slot = &blocks[below(&c, s->slots)];
@@ -194,7 +194,7 @@ static void stress_lane(void *argument, unsigned lane)
                 kept[own] = block;
             }
         }
-        /* A part of what was kept does not outlive the round. */
+        /* Some of the kept blocks do not outlive the round. */
         for (uint64_t i = 0; i < kept_count; i++)
             if (below(&c, 3) == 0) {
                 put_sized(kept[i]);
@@ -213,7 +213,7 @@ int stress(char **arguments)
     s.all.operations = number(arguments[2]);
     s.all.seed = number(arguments[3]);
     double seconds = 0;
-    /* Threads end, and what they left in the places does not: half of the rounds each. */
+    /* Threads end, but the blocks they left in the places stay: half of the rounds each. */
     s.all.rounds = (s.all.rounds + 1) / 2;
     for (int life = 0; life < 2; life++) {
         seconds += together(s.all.threads, stress_lane, &s);
@@ -233,7 +233,7 @@ static void short_lives_lane(void *argument, unsigned lane)
     setting *s = argument;
     choices c = {s->seed + lane};
     held *blocks = s->blocks[lane];
-    /* Those of the thread before, which has ended. */
+    /* The blocks of the thread before, which has ended. */
     put_all(blocks, s->slots);
     for (int pass = 0; pass < 4; pass++) {
         put_all(blocks, s->slots);

@@ -1,4 +1,4 @@
-//! memcached and cachet beside each other: requests for a second on a core, and latencies.
+//! Compares memcached and cachet: requests for a second on a core, and latencies.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,26 +23,26 @@ const KEY_SIZE: usize = 64;
 const VALUE_SIZE: usize = 1024;
 /// All values fit, so that both do the same work.
 const MEMORY_MIB: usize = 512;
-/// At least as many requests for a second on a core as memcached.
+/// The goal: at least as many requests for a second on a core as memcached.
 const GOAL: f64 = 1.0;
 /// Keys of each of memcaslap's connections, in units of 1,024.
 const WINDOW_K: usize = 10;
 
-/// What makes the load.
+/// The load generator.
 #[derive(Clone, Copy, PartialEq)]
 enum Load {
     Ours,
-    /// Of libmemcached's tools.
+    /// The generator among libmemcached's tools.
     Memcaslap,
 }
 
-/// What one run says.
+/// Figures that one run reports.
 #[derive(Clone, Copy)]
 struct Said {
     rate: f64,
-    /// Requests for a second of the server's time on a core.
+    /// Requests for each second of the server's time on a core.
     per_core: f64,
-    /// Nanoseconds; memcaslap tells none.
+    /// Nanoseconds; memcaslap reports none.
     latencies: Option<[f64; 3]>,
     /// The generator's time on a core for a request, in nanoseconds.
     own_ns: Option<f64>,
@@ -189,7 +189,7 @@ fn ours(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
     })
 }
 
-/// Its keys are its own, which it writes before it counts.
+/// It uses keys of its own and writes them before it counts.
 fn memcaslap(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
     let wanted = Memcaslap {
         threads: 1,

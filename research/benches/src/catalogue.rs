@@ -1,4 +1,4 @@
-//! The benchmarks of programs beside programs.
+//! The benchmarks that compare programs with programs.
 
 /// A program in Insense and the same by hand in C.
 #[derive(Clone, Copy, Debug)]
@@ -6,25 +6,25 @@ pub struct Benchmark {
     pub name: &'static str,
     /// Folder and stem of `STEM.isf`, below `benches`.
     pub insense: &'static str,
-    /// Of `STEM.c`.
+    /// Folder and stem of `STEM.c`.
     pub c: &'static str,
     pub question: &'static str,
     pub fairness: &'static str,
-    /// Which clock counts.
+    /// The clock that counts.
     pub clock: Clock,
-    /// How many cores the programs may use.
+    /// Number of cores the programs may use.
     pub cores: usize,
     /// Input of a full run: a quarter of a second of work or so. Long enough to time, short enough
     /// to fit between the disturbances of a shared host.
     pub full: u32,
     /// Input of a small run and the answer it must give.
     pub small: (u32, &'static str),
-    /// The least speed of Insense over C that is wanted; None if only for information.
+    /// The goal: the least speed of Insense over C; None if only for information.
     pub goal: Option<f64>,
 }
 
 impl Benchmark {
-    /// What a run reads: [`Benchmark::full`], or a tenth of it.
+    /// The input of a run: [`Benchmark::full`], or a tenth of it.
     pub fn input(&self, brief: bool) -> u32 {
         if brief {
             self.full.div_ceil(10)
@@ -169,7 +169,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
     },
 ];
 
-/// What is said once for all of those that compute.
+/// Notes that hold for all computing benchmarks, printed once.
 pub fn common_notes(benchmark: &Benchmark) -> &'static str {
     match benchmark.clock {
         Clock::Cpu => COMPUTE,

@@ -1,5 +1,5 @@
-//! Benchmarks of the command itself: how fast it checks, how soon a program runs; and those that
-//! are told in another way than as two programs beside each other.
+//! Benchmarks of the command itself: how fast it checks, how soon a program runs; and those whose
+//! results do not compare two programs.
 
 use hearth_benches::measure::{pin, run, undisturbed};
 use hearth_benches::peers::beside;
@@ -49,8 +49,8 @@ fn write(workshop: &Workshop, name: &str, text: &str) -> Result<PathBuf, String>
     Ok(path)
 }
 
-/// How many lines a second does `hearth check` read? The whole command is timed, from its start
-/// to its end, on one core; the text is generated from a fixed seed and has no mistakes.
+/// Measures how many lines a second `hearth check` reads. The whole command is timed, from its
+/// start to its end, on one core; the text is generated from a fixed seed and has no mistakes.
 fn check_speed(repeats: usize) -> Result<String, String> {
     println!("check-speed: how many lines a second does `hearth check` read?");
     println!("  {LINES} generated lines (seed {SEED}), the whole command, elapsed time, one core");
@@ -78,7 +78,8 @@ fn check_speed(repeats: usize) -> Result<String, String> {
     Ok(format!("check-speed,{repeats},{},,,,", speed.median))
 }
 
-/// What does `hearth run` add to an unchanged hello? The built program runs beside it, in turn.
+/// Measures what `hearth run` adds to an unchanged hello. The built program runs beside it, in
+/// turn.
 fn run_latency(repeats: usize) -> Result<String, String> {
     println!("run-latency: what does `hearth run` of an unchanged program add to the program?");
     println!("  hello, elapsed time; the executable of `hearth build` runs in turn with it");
@@ -130,7 +131,7 @@ fn run_latency(repeats: usize) -> Result<String, String> {
     ))
 }
 
-/// How long does the first `hearth run` of hello take, with an empty cache?
+/// Measures the first `hearth run` of hello, with an empty cache.
 fn first_run(repeats: usize) -> Result<String, String> {
     println!("first-run: how long does the first `hearth run` of hello take?");
     println!("  elapsed time, the cache is emptied before each run; the C compiler counts");

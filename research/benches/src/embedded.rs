@@ -1,4 +1,4 @@
-//! Components in Rust, for a process of their own: what runs, and how long it takes.
+//! Components in Rust, for a process of their own: the shapes, and their times.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use hearth::{Builder, Carrier, Component, Hearth, In, Out, Placement, block_on, 
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What talks, and how.
+/// The talking components, and how they talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub name: &'static str,
@@ -16,7 +16,7 @@ pub struct Shape {
     pub threads: bool,
     /// Pairs of components that send a number to and fro.
     pub pairs: usize,
-    /// What a component computes for each message, in steps of about a nanosecond.
+    /// Computation of a component for each message, in steps of about a nanosecond.
     pub steps: u32,
     /// The two of a pair begin on different workers.
     pub begins_apart: bool,
@@ -77,7 +77,7 @@ pub const SHAPES: [Shape; 5] = [
     },
 ];
 
-/// Runs a shape: seconds from the first message to the last, and the sum of what was sent.
+/// Runs a shape: seconds from the first message to the last, and the sum of the values sent.
 pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64), Failure> {
     let hearth = settings(shape, is_placed, cores).start()?;
     let pairs = (0..shape.pairs).map(|index| pair(&hearth, shape, index));
@@ -122,7 +122,7 @@ fn settings(shape: &Shape, is_placed: bool, cores: &[usize]) -> Builder {
 
 type Asks = Component<Result<u64, Failure>>;
 
-/// One that asks so many times, once it is told to start, and one that answers.
+/// A pair: one component asks `rounds` times once the starter lets it, the other answers.
 fn pair(hearth: &Hearth, shape: &Shape, index: usize) -> (Out<bool>, Asks) {
     let (starter, start) = channel::<bool>();
     let (ping, pinged) = channel::<u32>();
@@ -157,7 +157,7 @@ async fn ask(
     Ok(sum)
 }
 
-/// A number that follows from another by so many steps.
+/// A number that follows from another after `steps` steps.
 fn computed(number: u32, steps: u32) -> u32 {
     (0..steps).fold(number, |number, step| {
         std::hint::black_box(number.rotate_left(5) ^ step)

@@ -1,4 +1,4 @@
-//! What `Placement::Talk` costs components in Rust, and what it gains.
+//! Costs and gains of `Placement::Talk` for components in Rust.
 
 use hearth_benches::embedded::{SHAPES, Shape, run as run_shape};
 use hearth_benches::measure::{Kept, in_turn, pin, run};
@@ -10,7 +10,7 @@ use std::process::Command;
 const FAIRNESS: &str = "The same components in a process of their own with Placement::Talk and with \
     Placement::WithCreator, in turn, on the same cores; from the first message to the last; CPU time of all that the \
     process does, the placer's own included. What it gains is beside a plan that keeps the two of each pair apart, where both begin.";
-/// How Talk's process is told apart.
+/// Name that tells Talk's process apart.
 const TALK: &str = "talk";
 const OS: &str = "os";
 
@@ -18,8 +18,8 @@ pub(crate) fn names<'a>() -> impl Iterator<Item = &'a str> {
     SHAPES.iter().map(|shape| shape.name)
 }
 
-/// For `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself: seconds
-/// and a sum.
+/// The command `hearth-benches embedded SHAPE PLACEMENT ROUNDS`, which this program calls itself:
+/// prints seconds and a sum.
 pub(crate) fn embedded(words: &[String]) -> Result<String, String> {
     let [name, placement, rounds] = words else {
         return Err("embedded has a shape, a placement and a number of rounds".into());
@@ -35,16 +35,16 @@ pub(crate) fn embedded(words: &[String]) -> Result<String, String> {
     Ok(format!("{seconds} {sum}\n"))
 }
 
-/// What one run took, in seconds.
+/// Times of one run, in seconds.
 #[derive(Clone, Copy)]
 struct Took {
     /// From the first message to the last.
     wall: f64,
-    /// Of all cores, the placer's own included.
+    /// Time on all cores, the placer's own included.
     cpu: f64,
 }
 
-/// What one run took, its sum, and whether it was disturbed.
+/// Runs once: its times, its sum, and whether it was disturbed.
 fn once(shape: &Shape, placement: &str, rounds: u32) -> Result<(Took, String, bool), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let words = ["embedded", shape.name, placement, &rounds.to_string()];

@@ -1,4 +1,4 @@
-//! Prints and records what allocators took.
+//! Prints and records the times and memory of allocators.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
@@ -9,13 +9,13 @@ use hearth_benches::heap::workloads::{Group, Size};
 use hearth_benches::heap::{Request, report};
 use hearth_benches::measure::pin;
 
-/// What the command line says of this benchmark alone.
+/// Options of the command line for this benchmark alone.
 #[derive(Default)]
 pub(crate) struct Options {
     /// None: all.
     pub(crate) groups: Option<Vec<Group>>,
     pub(crate) with: Vec<Allocator>,
-    /// Where everything is written to as JSON.
+    /// File that everything is written to as JSON.
     pub(crate) json: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const REPEATS: usize = 5;
 pub(crate) const REPEATS_BRIEF: usize = 3;
 
 impl Options {
-    /// Of `--only`: names of groups with commas in between.
+    /// Reads the argument of `--only`: names of groups with commas in between.
     pub(crate) fn only(&mut self, names: &str) -> Result<(), String> {
         let known = || Group::ALL.map(Group::name).join(" ");
         let groups = names.split(',').map(|name| {
@@ -76,8 +76,8 @@ pub(crate) fn heap(options: &Options, repeats: usize, size: Size) -> Result<Stri
     Ok(report::records(&table).join("\n"))
 }
 
-/// What is running and for how long, on standard error: a line that is written over on a terminal,
-/// a line for each first turn elsewhere.
+/// Shows the running program and its time so far on standard error: a line that is written over on
+/// a terminal, a line for each first turn elsewhere.
 struct Progress {
     start: Instant,
     is_terminal: bool,
@@ -96,7 +96,7 @@ impl Progress {
         let (minutes, seconds) = (seconds / 60, seconds % 60);
         if self.is_terminal {
             eprint!("\r\x1b[K{minutes}:{seconds:02} {what}");
-            // What cannot be shown is only progress.
+            // A failed write loses only progress.
             let _ = std::io::stderr().flush();
         } else if what.contains(", turn 1 of ") {
             eprintln!("{minutes}:{seconds:02} {what}");

@@ -1,4 +1,4 @@
-//! Private heaps beside shared ones: the source's allocation experiment, told as ratios.
+//! Compares private heaps with shared ones: the source's allocation experiment, reported as ratios.
 
 use hearth_benches::measure::{in_turn, run};
 use hearth_benches::peers::{build_insense, folder};
@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the blocks lie, and how that is brought about.
+/// Location of the blocks, and how it is brought about.
 struct Way {
     name: &'static str,
-    /// `HEARTH_HEAPS`.
+    /// Value of `HEARTH_HEAPS`.
     heaps: &'static str,
-    /// What `source-heap.c` is built with, to be preloaded.
+    /// Flags that `source-heap.c` is built with, to be preloaded.
     preload: Option<&'static [&'static str]>,
 }
 
@@ -46,7 +46,7 @@ const WAYS: [Way; 5] = [
     },
 ];
 
-/// Components, passes of each, and what carries them; what the source saw.
+/// Components, passes of each, and their carrier; the source's result.
 const SETTINGS: [(u32, u32, &str, &str); 4] = [
     (1, 4000, "threads", "1.5"),
     (4, 1000, "threads", "16"),
@@ -55,7 +55,7 @@ const SETTINGS: [(u32, u32, &str, &str); 4] = [
 ];
 const BLOCKS_A_PASS: u32 = 1001;
 
-/// How long do components take that allocate and free, with heaps of their own and without?
+/// Measures components that allocate and free, with heaps of their own and without.
 pub(crate) fn heaps(effort: Effort) -> Result<String, String> {
     println!("heaps: what are private heaps worth to components that allocate and free?");
     println!(

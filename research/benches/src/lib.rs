@@ -1,8 +1,8 @@
-//! Hearth beside its peers.
+//! Compares Hearth with its peers.
 //!
 //! Every benchmark states its question, its notes on fairness and the answer its programs must
 //! give. The peers run in one session, in turn, pinned to the same cores, after a warm-up that
-//! does not count. What is reported is the median, the spread and the ratio with its interval.
+//! does not count. Reports give the median, the spread and the ratio with its interval.
 #![forbid(unsafe_code)]
 
 pub mod catalogue;

@@ -39,16 +39,16 @@ const HEAP: &str = "heap";
 /// Runs of each side, if more are not asked for.
 const REPEATS: usize = 11;
 
-/// What was asked for.
+/// The user's request.
 #[derive(Default)]
 struct Request {
     names: Vec<String>,
-    /// None: as many as is usual.
+    /// None: the usual number.
     repeats: Option<usize>,
     record: bool,
     /// A tenth of the work a run: on a host that is rarely quiet, short runs go undisturbed.
     brief: bool,
-    /// Only whether the answers are right.
+    /// Checks only whether the answers are right.
     small: bool,
     heap: heap_report::Options,
 }
@@ -154,7 +154,7 @@ fn wanted_of<'a>(
         .filter(|program| request.wants(&program.full_name()))
 }
 
-/// For `hearth-benches peak PROGRAM ARGUMENT…` and the like, which this program calls itself.
+/// Runs `hearth-benches peak PROGRAM ARGUMENT…` and the like, which this program calls itself.
 fn part(outcome: Result<String, String>) -> ExitCode {
     match outcome {
         Ok(said) => {
@@ -168,7 +168,7 @@ fn part(outcome: Result<String, String>) -> ExitCode {
     }
 }
 
-/// Each benchmark once at its smallest, for its answer.
+/// Runs each benchmark once at its smallest, for its answer.
 fn small(request: &Request) -> ExitCode {
     let mut failed = false;
     let mut tell = |name: &str, outcome: Result<(), String>| match outcome {

@@ -1,4 +1,4 @@
-//! One run of a program: how long it took and what it said.
+//! One run of a program: its time and its output.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -18,7 +18,7 @@ pub struct Times {
     pub cpu: f64,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
     pub times: Times,
@@ -28,10 +28,10 @@ pub struct Run {
     pub disturbed: bool,
 }
 
-/// What part of a run may be stolen before it counts as disturbed.
+/// Share of a run that may be stolen before it counts as disturbed.
 const STOLEN_MAX: f64 = 0.02;
 
-/// How many runs are tried for each that is wanted.
+/// Number of runs tried for each that is wanted.
 const TRIES: usize = 12;
 
 /// Measurements of undisturbed runs, and how many runs were disturbed and did not count.
@@ -104,7 +104,7 @@ pub fn in_order<T>(
 }
 
 /// Seconds that other guests have taken from the cores we may use, since the start of the machine.
-/// 0 where the system does not tell.
+/// 0 if the system does not report it.
 fn stolen() -> f64 {
     /// The kernel counts in hundredths of a second whatever its own clock.
     const TICK: f64 = 0.01;
@@ -124,7 +124,7 @@ fn stolen() -> f64 {
         * TICK
 }
 
-/// Does something, and says whether other guests had our cores for a noticeable part of it.
+/// Runs a closure, and reports whether other guests had our cores for a noticeable part of it.
 pub fn noticing<T>(what: impl FnOnce() -> T) -> (T, bool) {
     let before = stolen();
     let start = Instant::now();
@@ -199,8 +199,8 @@ pub fn side_by_side(commands: Vec<Command>, cores: &[usize]) -> Result<(f64, boo
 /// Begins the last line of what [`tell_peak`] prints.
 const PEAK: &str = "most resident bytes: ";
 
-/// What the command `peak PROGRAM ARGUMENT…` does: runs a program and says what was resident of it
-/// at most. A process of its own, as the system tells the most of all children that it waited for.
+/// The command `peak PROGRAM ARGUMENT…`: runs a program and reports its peak resident memory. It is
+/// a process of its own, as the system reports the peak of all children that it waited for.
 pub fn tell_peak(words: &[String]) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("no program")?;
     let output = Command::new(program)
@@ -219,7 +219,7 @@ pub fn tell_peak(words: &[String]) -> Result<String, String> {
     Ok(format!("{}\n{PEAK}{bytes}\n", said.trim_end()))
 }
 
-/// Runs a program through [`tell_peak`]: the most bytes that were resident, and what it said.
+/// Runs a program through [`tell_peak`]: its peak resident bytes, and its output.
 pub fn peak(command: &Command, input: &str) -> Result<(f64, String), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut through = Command::new(this);
@@ -245,7 +245,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Kills a program that does not end, unless dropped before.
 struct Watch {
-    // Its end tells the watching thread that all is well.
+    // Dropping it tells the watching thread that all is well.
     _ended: Sender<()>,
 }
 

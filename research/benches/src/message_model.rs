@@ -1,5 +1,5 @@
-//! Predictions of whole messages beside measurements that no model has seen: ours, fitted to a
-//! fresh profile, and the cache-impact source's equations on the same profile.
+//! Compares predictions of whole messages with measurements that no model has seen: ours, fitted to
+//! a fresh profile, and the cache-impact source's equations on the same profile.
 
 use crate::pair_latency::output;
 use hearth_benches::peers::beside;

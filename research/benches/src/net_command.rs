@@ -1,5 +1,5 @@
-//! Event servers in every static cell beside the adaptive one: replies for a second, and how soon
-//! it has settled.
+//! Compares event servers in every static cell with the adaptive one: replies for a second, and how
+//! soon it has settled.
 //!
 //! A cell is a pattern, a way to wait and a number of threads. All cells are looked at once at each
 //! point of load; the best of them then take turns with the adaptive server, each run with a new
@@ -26,15 +26,15 @@ const CONNECTIONS: [usize; 4] = [1, 8, 64, 512];
 /// Work for a request, in microseconds.
 const WORKS: [u32; 3] = [0, 10, 100];
 const THREADS: [usize; 3] = [1, 2, 4];
-/// The adaptive server beside the best static cell.
+/// Least rate of the adaptive server over that of the best static cell.
 const GOAL: f64 = 0.95;
-/// It has settled by then.
+/// Seconds within which it must settle.
 const SETTLED_WITHIN: f64 = 2.0;
-/// So many of the best cells are run again.
+/// Number of the best cells that are run again.
 const FINALISTS: usize = 3;
-/// Which share of the later rate is reached for good when a server has settled.
+/// Share of the later rate that a settled server reaches for good.
 const SETTLED: f64 = 0.9;
-/// Over so many samples rates are looked at for that.
+/// Number of samples over which that rate is taken.
 const SETTLED_SAMPLES: usize = 10;
 
 /// Warm-up and what counts after it, in seconds: to look, and to compare. The warm-up is shorter
@@ -42,10 +42,10 @@ const SETTLED_SAMPLES: usize = 10;
 const LOOK: (f64, f64) = (0.15, 0.2);
 const COMPARE: (f64, f64) = (1.4, 0.6);
 
-/// All of them.
+/// Name of all these benchmarks together.
 pub(crate) const GROUP: &str = "net";
 
-/// One for each number of connections.
+/// Names of the benchmarks, one for each number of connections.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     CONNECTIONS
         .iter()
@@ -70,8 +70,8 @@ impl Cell {
         for pattern in fixed.filter(|pattern| pattern.to_string() != ADAPTIVE) {
             for mechanism in Mechanism::all() {
                 for threads in THREADS {
-                    // One that waits and none that works is no server; a system may forbid a
-                    // mechanism.
+                    // A thread that waits with none that works does not make a server; a system
+                    // may forbid a mechanism.
                     let may_be = pattern != Pattern::HalfAsync || threads > 1;
                     if may_be && mechanism.check().is_ok() {
                         cells.push(Cell {
@@ -86,7 +86,7 @@ impl Cell {
         cells
     }
 
-    /// The server that finds its own way, if there is one.
+    /// The adaptive server, if there is one.
     fn adaptive() -> Option<Cell> {
         ADAPTIVE.parse::<Pattern>().ok().map(|_| Cell {
             pattern: ADAPTIVE.into(),
@@ -156,16 +156,16 @@ impl Server {
     }
 }
 
-/// What one run says.
+/// Figures that one run reports.
 #[derive(Clone, Debug)]
 struct Found {
     /// Replies for a second.
     rate: f64,
-    /// Seconds from the first reply until the rate was for good near what it came to.
+    /// Seconds from the first reply until the rate was for good near its later value.
     settled: f64,
     /// Cores that the server used.
     cores: f64,
-    /// Others had our cores meanwhile.
+    /// Other guests had our cores meanwhile.
     disturbed: bool,
 }
 
@@ -282,7 +282,7 @@ pub(crate) fn net(name: &str, effort: Effort) -> Result<String, String> {
 fn look(point: Point, brief: bool) -> Result<Vec<(Cell, f64)>, String> {
     let mut looked = Vec::new();
     for cell in Cell::all() {
-        // What is never best is left out for those who are in a hurry.
+        // Mechanisms that are never best are left out of a brief run.
         if brief && (cell.mechanism == "select" || cell.mechanism == "level") {
             continue;
         }
@@ -387,7 +387,7 @@ fn compare(point: Point, repeats: usize, brief: bool) -> Result<String, String> 
     ))
 }
 
-/// For each turn, its rate over that of the cell which was best in all other turns.
+/// Each turn's rate over that of the cell which was best in all other turns.
 fn over_best(own: &[f64], cells: &[Vec<f64>]) -> Option<Vec<f64>> {
     let elsewhere = |cell: &Vec<f64>, turn: usize| {
         let (before, after) = (cell.iter().take(turn), cell.iter().skip(turn + 1));

@@ -1,7 +1,8 @@
-//! The server of `net`: what the command `serve` does, in a process of its own.
+//! The server of `net`: the command `serve`, in a process of its own.
 //!
-//! A request is so many bytes; it costs so many rounds of a loop, and its reply is as long. Rounds
-//! and not time: a thread that is kept from its core must not have worked meanwhile.
+//! A request has a fixed number of bytes; it costs a given number of rounds of a loop, and its
+//! reply is as long. Rounds and not time: a thread that is kept from its core must not have worked
+//! meanwhile.
 
 use std::hint::black_box;
 use std::io::{BufRead, Write as _};
@@ -13,9 +14,9 @@ use hearth_net::{Input, Next, Output, Peer, Server, Service};
 
 /// Bytes of a request, and of its reply.
 pub(crate) const REQUEST: usize = 64;
-/// For a server that chooses its mechanism.
+/// Name of a server that chooses its mechanism.
 pub(crate) const ANY: &str = "any";
-/// How often replies are counted.
+/// Interval between counts of replies.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(10);
 /// Requests of one connection that are served before others have their turn.
 const AT_ONCE: usize = 32;
@@ -45,7 +46,8 @@ impl Service for Working {
     }
 }
 
-/// So many rounds of a multiplication and an addition, each of which waits for the one before.
+/// Runs `rounds` rounds of a multiplication and an addition, each of which waits for the one
+/// before.
 pub(crate) fn work(rounds: u64) {
     let mut value = black_box(rounds);
     for _ in 0..rounds {
@@ -54,7 +56,7 @@ pub(crate) fn work(rounds: u64) {
     black_box(value);
 }
 
-/// Rounds for a microsecond on this machine when nobody disturbs: by the fastest of many tries.
+/// Rounds for a microsecond on this machine without disturbance: by the fastest of many tries.
 pub(crate) fn rounds_per_us() -> f64 {
     const ROUNDS: u64 = 100_000;
     let once = || {

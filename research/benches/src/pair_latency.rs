@@ -1,4 +1,4 @@
-//! The probe's pair latency beside core-to-core-latency's: which of them says the same again?
+//! Compares the probe's pair latency with core-to-core-latency's: which repeats itself better?
 
 use hearth_benches::measure;
 use hearth_benches::peers::beside;
@@ -17,7 +17,7 @@ const FAIRNESS: &str = "Both pass a line between the same two cores by compare-a
     and in rounds (ten seconds if the runs are to be brief). Both print a figure and say how sure \
     they are of it: an interval here, a standard error there, of which 1.96 make an interval. No \
     run is left out, however busy the host.";
-/// What is asked of Hearth: anchors-rest, section A, goal 1.
+/// Goal for Hearth: anchors-rest, section A, goal 1.
 const VARIATION_MAX: f64 = 0.02;
 const COVERING_MIN: f64 = 0.9;
 /// Processes of each, if more are not asked for; the peer's figures in the sources are of 20.
@@ -36,7 +36,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(text)
 }
 
-/// Runs both in turn and tells of both. The row's ratio is our variation over the peer's.
+/// Runs both in turn and reports both. The row's ratio is our variation over the peer's.
 pub(crate) fn pair_latency(effort: Effort) -> Result<String, String> {
     println!("pair-latency: {QUESTION}");
     println!("  {FAIRNESS}");

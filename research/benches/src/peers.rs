@@ -1,4 +1,4 @@
-//! Building both sides of a benchmark and running them in turn.
+//! Builds both sides of a benchmark and runs them in turn.
 
 use crate::catalogue::{Benchmark, Clock};
 use crate::measure::{Run, run, undisturbed};
@@ -30,8 +30,8 @@ pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What cargo or `research/benches/install-peers` put beside this program. `hint` says what to do
-/// if it is not there.
+/// The path of a file that cargo or `research/benches/install-peers` put beside this program.
+/// `hint` says what to do if it is not there.
 pub fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let found = this.parent().unwrap_or(Path::new(".")).join(path);

@@ -1,4 +1,4 @@
-//! All placements of a program's components on a few cores, up to what is alike.
+//! All placements of a program's components on a few cores, up to interchangeable components.
 //!
 //! Two components are alike if they are of the same type and have the same partners: which of them
 //! is where makes no difference, only how many are. Nor does it matter which core is which.
@@ -28,7 +28,7 @@ pub struct Components {
 pub type Placement = Vec<u8>;
 
 impl Components {
-    /// Those of a program whose graph is constant. An error says what is not.
+    /// Components of a program whose graph is constant. An error says what is not.
     pub fn of(text: &str, name: &str) -> Result<Components, String> {
         let graph = graph(text, name, &Options::default())
             .ok_or_else(|| format!("{name} does not compile"))?;
@@ -68,7 +68,7 @@ impl Components {
         Ok(Components { all, classes })
     }
 
-    /// Every placement on so many cores, or none if they are more than `most`.
+    /// Every placement on this number of cores, or none if there are more than `most`.
     pub fn placements(&self, cores: u8, most: usize) -> Option<Vec<Placement>> {
         let mut found = vec![vec![0; self.all.len()]];
         for class in &self.classes {
@@ -119,7 +119,7 @@ impl Components {
         first.unwrap_or_default()
     }
 
-    /// As `HEARTH_PLAN` has it: type, number and core, with tabs between them.
+    /// The text of `HEARTH_PLAN`: type, number and core, with tabs between them.
     pub fn plan(&self, placement: &Placement, cores: &[usize]) -> String {
         let mut text = String::new();
         for (component, &core) in self.all.iter().zip(placement) {
@@ -133,7 +133,7 @@ impl Components {
         text
     }
 
-    /// In a line: `Client 3+9, Server 1+2`, how many of each type are on each core.
+    /// One line: `Client 3+9, Server 1+2`, how many of each type are on each core.
     pub fn told(&self, placement: &Placement) -> String {
         let cores = 1 + usize::from(placement.iter().copied().max().unwrap_or(0));
         let mut types: Vec<(&str, Vec<usize>)> = Vec::new();
@@ -154,7 +154,7 @@ impl Components {
     }
 }
 
-/// The cores of so many that are alike, ascending.
+/// Every assignment of `count` interchangeable components to cores, each in ascending order.
 fn ways(count: usize, cores: u8) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new()];
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Plans beside the best placements there are: all of them are tried.
+//! Compares plans with the best placements there are: all placements are tried.
 
 use hearth_benches::measure::{in_order, run};
 use hearth_benches::peers::{beside, build_text, folder};
@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The source's six, and five of mixed patterns: files below `benches`, and what is written for
-/// what in them, so that a run takes a few tenths of a second.
+/// The source's six, and five of mixed patterns: files below `benches`, and replacements of text
+/// in them, so that a run takes a few tenths of a second.
 const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
     ("../../tests/workloads/alloc", &[(", 1000)", ", 3000)")]),
     ("../../tests/workloads/cache", &[(", 10000)", ", 400000)")]),
@@ -41,15 +41,15 @@ const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
     ("placements/neighbours", &[]),
 ];
 
-/// More placements of a program are not tried, but so many of them by chance.
+/// If a program has more placements than this, this many are tried, drawn at random.
 const MOST: usize = 1024;
-/// What is best in one run each is run again, as often as the others.
+/// Number of winners of single runs that are run again, each as often as the others.
 const AGAIN: usize = 6;
-/// What is tried of placements on more cores than these, nobody has time to try.
+/// Most cores for which placements are tried: more would take too long.
 const CORES_MAX: usize = 4;
-/// What takes so much longer than the best is run once.
+/// A placement that takes this many times as long as the best is run once.
 const SLOW: f64 = 4.0;
-/// Throughput by the plan, of that of the best placement.
+/// Least throughput by the plan over that of the best placement.
 const GOAL: f64 = 0.97;
 const SEED: u64 = 2013;
 
@@ -76,7 +76,7 @@ impl Trial<'_> {
         Ok((ran.times.wall, ran.disturbed))
     }
 
-    /// The environment that has a plan followed.
+    /// The environment that makes a program follow a plan.
     fn following(&self, name: &str, plan: &str) -> Result<Vec<(&'static str, String)>, String> {
         let path = self.workshop.join(name);
         fs::write(&path, plan).map_err(|error| error.to_string())?;
@@ -95,7 +95,7 @@ fn sorted(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What the benchmarks are called: `placements-` and the program's name.
+/// Names of the benchmarks: `placements-` and the program's name.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     PROGRAMS
         .iter()
@@ -106,7 +106,7 @@ fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How much of the throughput of the best placement of a program does the plan reach?
+/// Measures how much of the throughput of the best placement of a program the plan reaches.
 pub(crate) fn placements(name: &str, effort: Effort) -> Result<String, String> {
     let program = names().position(|known| known == name);
     let (path, longer) = PROGRAMS[program.ok_or("no such program")?];
@@ -122,7 +122,7 @@ pub(crate) fn placements(name: &str, effort: Effort) -> Result<String, String> {
     row(short(path), &text(path, longer)?, &cores, effort)
 }
 
-/// A program's text, with what makes it longer.
+/// A program's text, with the replacements that make it run longer.
 fn text(path: &str, longer: &[(&str, &str)]) -> Result<String, String> {
     let source = folder().join(format!("{path}.isf"));
     let mut text =
@@ -268,7 +268,7 @@ fn candidates(components: &Components, cores: u8) -> (Vec<Placement>, bool) {
     ((0..MOST).map(|_| one()).collect(), false)
 }
 
-/// Those that are fastest, in one undisturbed run each.
+/// The fastest placements, in one undisturbed run each.
 fn best_of(
     trial: &Trial<'_>,
     components: &Components,
@@ -292,8 +292,8 @@ fn best_of(
         .collect())
 }
 
-/// What `hearth run --place talk` gives the program: it is run, and what was kept for it is looked
-/// up.
+/// Measures what `hearth run --place talk` gives the program: runs it, and looks up what was kept
+/// for it.
 fn talk(trial: &Trial<'_>, source: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let cache = trial.workshop.join("cache");
     let mut command = Command::new(beside("hearth", "use benches/run")?);

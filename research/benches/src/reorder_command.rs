@@ -20,7 +20,7 @@ const KEYS: u64 = 8 << 20;
 const GROUPS: [usize; 4] = [64, 1024, 16_384, 131_072];
 const LOOK_UPS: usize = 1 << 18;
 
-/// How look-ups reach the tree.
+/// Ways in which look-ups reach the tree.
 const SIDES: [&str; 4] = [
     "batch as they come",
     "batch by key",

@@ -1,9 +1,9 @@
-//! How well a program that prints a figure with an interval repeats itself: over fresh processes,
+//! Repeatability of a program that prints a figure with an interval: over fresh processes,
 //! the coefficient of variation of the figure, and how many intervals hold the grand median.
 
 use hearth_stats::Summary;
 
-/// What one process printed.
+/// Figures that one process printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reported {
     /// The figure.
@@ -21,11 +21,11 @@ pub struct Repeatability {
     pub grand_median: f64,
     /// Sample standard deviation over mean.
     pub variation: f64,
-    /// How many intervals hold the grand median.
+    /// Number of intervals that hold the grand median.
     pub covering: usize,
 }
 
-/// None of fewer than two runs.
+/// None for fewer than two runs.
 pub fn repeatability(reported: &[Reported]) -> Option<Repeatability> {
     let values: Vec<f64> = reported.iter().map(|run| run.value).collect();
     let count = values.len() as f64;

@@ -1,8 +1,7 @@
 //! Savina: twenty-three programs of actors, in Insense and in Go, by `savina/README.md`.
 //!
-//! The table there is the one that counts: what the programs are called, how much they are given,
-//! and what they must say to the small input. Go's sides are built by
-//! `research/benches/install-peers savina`.
+//! The table there is the one that counts: names of the programs, their inputs, and their output
+//! for the small input. Go's sides are built by `research/benches/install-peers savina`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +22,7 @@ pub struct Program {
     pub name: &'static str,
     pub full: u32,
     pub small: u32,
-    /// What it says to the small input.
+    /// Output for the small input.
     pub answer: &'static str,
 }
 
@@ -43,7 +42,7 @@ fn program(line: &'static str) -> Option<Program> {
 }
 
 impl Program {
-    /// What it is called among all benchmarks.
+    /// Its name among all benchmarks.
     pub fn full_name(&self) -> String {
         format!("savina-{}", self.name)
     }
@@ -107,18 +106,19 @@ impl Program {
     }
 }
 
-/// How many workers, on as many cores, and how components get to them.
+/// Number of workers, on as many cores, and the way components get to them.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     pub workers: usize,
     pub place: &'static str,
 }
 
-/// What is measured with so many workers. On two, idle workers take components as in Go; dealt out,
-/// components that say nothing about where they run have every second message cross.
+/// Placements measured for each number of workers. On two, `steal` lets idle workers take
+/// components as in Go; `spread` deals them out, and components that say nothing about where they
+/// run have every second message cross.
 const WAYS: [(usize, &[&str]); 2] = [(1, &["os"]), (2, &["steal", "spread"])];
 
-/// What came out for a way.
+/// Result of a way.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub way: Way,
@@ -128,16 +128,16 @@ pub struct Found {
     pub go: Option<(Summary, Ratio)>,
 }
 
-/// What came out of a program.
+/// Result of a program.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub input: u32,
     pub found: Vec<Found>,
-    /// What is missing, and what to do.
+    /// Missing parts, and what to do.
     pub skipped: Vec<String>,
 }
 
-/// Who takes part.
+/// One side of the comparison.
 struct Side<'a> {
     program: &'a Path,
     way: Way,

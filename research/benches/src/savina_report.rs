@@ -1,4 +1,4 @@
-//! Prints and records what the programs of the Savina suite took.
+//! Prints and records the times of the programs of the Savina suite.
 
 use std::fmt::Write as _;
 

@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// `HEARTH_SERVERS`; the first is what the others are beside.
+/// `HEARTH_SERVERS`; the others are compared with the first.
 const WAYS: [&str; 3] = ["asynchronous", "synchronous", "auto"];
 
 /// Integers of 4 bytes that the server goes through for a request.
 const SECTIONS: [u32; 6] = [16, 256, 4096, 16_384, 65_536, 262_144];
-/// Where clients are; the server begins on the first core.
+/// Cores of the clients; the server begins on the first core.
 const LAYOUTS: [(&str, [usize; 2]); 2] = [
     ("clients on both cores", [0, 1]),
     ("clients on the other core", [1, 1]),
@@ -25,7 +25,7 @@ const CLIENTS: [u32; 2] = [2, 8];
 /// Integers of its own that a client goes through between two requests.
 const OWN: u32 = 256;
 
-/// So long a run is to take, in seconds.
+/// Wanted duration of a run, in seconds.
 const RUN: f64 = 0.25;
 /// With fewer requests the start is measured.
 const LEAST: u32 = 200;
@@ -37,7 +37,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Seconds for so many requests of each client, and whether they were disturbed.
+    /// Seconds for this number of requests of each client, and whether they were disturbed.
     fn measure(&self, program: &Path, way: &str, requests: u32) -> Result<(f64, bool), String> {
         let input = format!(
             "{requests}\n{}\n{}\n{OWN}\n{}\n{}\n",
@@ -57,7 +57,7 @@ impl Cell {
         }
     }
 
-    /// How many requests of each client take about as long as is wanted.
+    /// Number of requests of each client that take about as long as is wanted.
     fn requests(&self, program: &Path, seconds: f64) -> Result<u32, String> {
         let mut requests = LEAST;
         loop {
@@ -149,7 +149,7 @@ fn row(
     Ok(rows)
 }
 
-/// So many integers, in words.
+/// The size of `integers` integers, in words.
 fn bytes(integers: u32) -> String {
     match integers * 4 {
         bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),

@@ -1,10 +1,10 @@
-//! Sections in every way beside other locks: what a call costs alone, and when several threads
-//! call.
+//! Compares sections of every kind with other locks: the cost of a call alone, and when several
+//! threads call.
 //!
 //! Fairness: every side runs the same closure on the same data, lines of 64 bytes that it adds to;
-//! a thread adds to so many lines of its own between two calls. All sides use their defaults. By
-//! message, the proprietor is a thread more than the others have, and shares their cores. The sum
-//! of all lines must come out right.
+//! a thread adds to a given number of lines of its own between two calls. All sides use their
+//! defaults. By message, the proprietor is a thread more than the others have, and shares their
+//! cores. The sum of all lines must come out right.
 
 use hearth::sync::{Copying, LockKind, Mode, Owned, Queue};
 use hearth_benches::measure::in_order;
@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
-/// The first is what the others are beside.
+/// All sides; the others are compared with the first.
 const SIDES: [&str; 12] = [
     "std",
     "parking_lot",
@@ -35,7 +35,7 @@ const SIDES: [&str; 12] = [
 const SECTIONS: [usize; 4] = [1, 8, 64, 512];
 /// Lines of its own that a thread adds to between two calls.
 const OWN: usize = 16;
-/// So long a run is to take, in seconds.
+/// Wanted duration of a run, in seconds.
 const RUN: f64 = 0.1;
 const FIRST_CALLS: u64 = 2_000;
 
@@ -52,7 +52,7 @@ fn add(lines: &mut Lines) {
     black_box(lines.as_mut_ptr());
 }
 
-/// The data in the way of a side.
+/// The data, protected as the side does it.
 enum Section {
     Std(Mutex<Lines>),
     ParkingLot(parking_lot::Mutex<Lines>),
@@ -110,7 +110,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Seconds for so many calls of each thread.
+    /// Seconds for this number of calls of each thread.
     fn measure(&self, side: &str, calls: u64) -> Result<f64, String> {
         let section = Section::new(side, self.lines)?;
         let begin = Barrier::new(self.threads);
@@ -129,7 +129,7 @@ impl Cell {
                     })
                 })
                 .collect();
-            // From the first call to the last answer: whoever is woken late begins late.
+            // From the first call to the last answer: a thread that is woken late begins late.
             let times: Vec<(Instant, Instant)> = threads
                 .into_iter()
                 .filter_map(|thread| thread.join().ok())

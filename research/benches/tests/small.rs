@@ -25,7 +25,7 @@ fn a_row_of_the_runtime_runs_without_peers() {
 fn peers_run_in_turn() {
     let benchmark = &BENCHMARKS[0];
     let peers = build(benchmark).expect(benchmark.name);
-    // Whether somebody has our cores meanwhile is not asked: it need not be quiet where tests run.
+    // Disturbance is not checked: tests need not run on a quiet machine.
     let ((insense, c), _) = peers.turn(1, Clock::Cpu).expect("both run");
     assert!(insense > 0.0 && c > 0.0, "{insense} s, {c} s");
 }

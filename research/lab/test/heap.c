@@ -1,8 +1,8 @@
-/* Where a preloaded allocator puts blocks: asked of the kernel, block by block.
+/* Reports where a preloaded allocator puts blocks, by asking the kernel block by block.
  *
  *   heap places        five ways in which memory gets to the wrong node, and how much of it does not
- *   heap fill NODE     from a CPU of that node, allocates until every node has served, and prints the nodes
- *                      in the order in which they began to
+ *   heap fill NODE     from a CPU of that node, allocates until every node has served, and
+ *                      prints the nodes in the order in which they began to
  *
  * Built without any library but the C library's, so that the allocator is the only thing that
  * differs. */

@@ -1,4 +1,4 @@
-/* What the lab's programs ask of /sys. */
+/* Queries of /sys for the lab's programs. */
 #include <stdio.h>
 
 /* The first number of a file such as a node's cpulist; -1 if it is empty or not there. */

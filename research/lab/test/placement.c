@@ -1,4 +1,4 @@
-/* Where this kernel puts pages: asked of the kernel itself, page by page.
+/* Reports where this kernel puts pages, by asking the kernel itself page by page.
  *
  *   placement bind   binds memory to each node in turn and prints where its pages lie
  *   placement fill   from a CPU of each node, fills memory until every node has served, and

@@ -122,7 +122,7 @@ impl Exchange {
         Some(self.bytes as f64 / ns as f64)
     }
 
-    /// How much longer `kind` takes than type 1, both normalisations.
+    /// Extra time of `kind` over type 1, both normalisations.
     #[must_use]
     pub fn impact(&self, machine: usize, kind: Type) -> Option<Impact> {
         let (base, other) = (
@@ -133,8 +133,8 @@ impl Exchange {
     }
 }
 
-/// What a placement adds to type 1's time. The source gives percentages without saying of what, so
-/// both normalisations are always given.
+/// Addition of a placement to type 1's time. The source gives percentages without saying of what,
+/// so both normalisations are always given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impact {
     /// The difference, ns; negative if the placement is faster.

@@ -1,10 +1,10 @@
-//! The sources' models and figures, for studies and benchmarks to put beside Hearth's own.
+//! The sources' models and figures, for studies and benchmarks to compare with Hearth's own.
 //!
 //! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
 //!   machines.
-//! - [`cache_impact`]: its figures. [`replay`] puts its model beside them.
+//! - [`cache_impact`]: its figures. [`replay`] compares its model with them.
 //! - [`node_distance`]: the figures of the node-aware allocator's source.
-//! - [`validation`]: that model and Hearth's beside measurements that neither has seen.
+//! - [`validation`]: compares that model and Hearth's with measurements that neither has seen.
 //!
 //! Everything here is a function of its arguments: no clock, no files, no environment. Nothing of
 //! the product depends on it.

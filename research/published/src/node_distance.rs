@@ -33,7 +33,7 @@ pub const FOUR_NODES_ROUNDED: [[u32; 4]; 4] = [
     [14, 13, 14, 10],
 ];
 
-/// What the firmware of the four-node machine claims.
+/// Distances that the firmware of the four-node machine claims.
 pub const FOUR_NODES_FIRMWARE: [[u32; 4]; 4] = [
     [10, 20, 20, 20],
     [20, 10, 20, 20],
@@ -73,7 +73,7 @@ pub const EIGHT_NODES_PRINTED: [[u32; 8]; 8] = [
 /// The cell of [`EIGHT_NODES_PRINTED`] that does not follow: row, column, and what does follow.
 pub const EIGHT_NODES_DIFFERS: (usize, usize, u32) = (7, 4, 26);
 
-/// What the firmware of the eight-node machine claims.
+/// Distances that the firmware of the eight-node machine claims.
 pub const EIGHT_NODES_FIRMWARE: [[u32; 8]; 8] = [
     [10, 16, 16, 22, 16, 22, 16, 22],
     [16, 10, 22, 16, 22, 16, 22, 16],

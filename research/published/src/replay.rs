@@ -1,16 +1,16 @@
-//! The source's model beside the source's own measurements, on both of its machines.
+//! Compares the source's model with the source's own measurements, on both of its machines.
 //!
 //! The intended equations miss in two ways that its tables show. Measured exchanges of nothing
 //! take twice the zero-data cost that the equations are given, so that small sizes are predicted
 //! at half; and beyond the last cache level the term for faults and interrupts, applied from there
 //! on instead of from 32 MiB, is many times too large. With the zero-data cost doubled the first
-//! error is gone on the older machine; without the term the second is a sixth there. What is left
+//! error is gone on the older machine; without the term the second is a sixth there. The rest
 //! is prefetch: a sequential pass does not wait for each line.
 
 use super::cache_impact::{CLIFF_BYTES, EXCHANGES};
 use crate::source::{Access, Parameters, Slope, Type};
 
-/// A range of sizes by what holds them.
+/// A range of sizes by the level that holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     /// Up to the first level's capacity.
@@ -34,7 +34,7 @@ pub enum Variant {
     DoubledControlAlone,
 }
 
-/// How far a machine's predictions of one type are from its measurements.
+/// Distance of a machine's predictions of one type from its measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Index into [`MACHINES`](super::cache_impact::MACHINES).
@@ -43,7 +43,7 @@ pub struct Row {
     pub kind: Type,
     /// The sizes.
     pub region: Region,
-    /// How many sizes with a measurement.
+    /// Number of sizes with a measurement.
     pub sizes: usize,
     /// The mean of `|predicted − measured| / measured`, percent, for the variants in order.
     pub error_percent: [f64; 3],
@@ -75,7 +75,7 @@ impl Variant {
         Self::DoubledControlAlone,
     ];
 
-    /// What this variant predicts, ns.
+    /// This variant's prediction, ns.
     #[must_use]
     pub fn predict_ns(self, machine: &Parameters, kind: Type, bytes: u64) -> f64 {
         let intended = machine.communication_ns(kind, bytes, Slope::Derived);

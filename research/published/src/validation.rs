@@ -1,4 +1,4 @@
-//! Predictions beside measurements: ours, and the source's model on the same machine.
+//! Compares predictions with measurements: ours, and the source's model on the same machine.
 //!
 //! Points are measured [`Sample`]s. [`Validation::held_out`] cuts them into parts and predicts each
 //! by a model fitted to the others, so that no point is judged by a model that has seen it;
@@ -18,9 +18,9 @@ use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearma
 /// One point, measured and predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// What was measured.
+    /// The quantity measured.
     pub question: Question,
-    /// How near sender and receiver are.
+    /// Nearness of sender and receiver.
     pub relation: Relation,
     /// Measured, ns.
     pub measured_ns: f64,
@@ -30,7 +30,7 @@ pub struct Check {
     pub source_ns: f64,
 }
 
-/// How well predictions agree with measurements.
+/// Agreement of predictions with measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// The median of `|predicted − measured| / measured`, percent.
@@ -44,7 +44,7 @@ pub struct Agreement {
 /// Both models on the same points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// How many points.
+    /// Number of points.
     pub points: usize,
     /// Our model.
     pub ours: Agreement,
@@ -57,9 +57,9 @@ pub struct Comparison {
 /// The points of one carrier and relation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// How control passed.
+    /// Carrier of the hand-over.
     pub carrier: Carrier,
-    /// How near sender and receiver were.
+    /// Nearness of sender and receiver.
     pub relation: Relation,
     /// The smallest message, bytes.
     pub bytes_min: u64,
@@ -69,14 +69,14 @@ pub struct Slice {
     pub comparison: Comparison,
 }
 
-/// Predictions beside measurements. See the [module's text](self).
+/// Predictions and measurements. See the [module's text](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// Every point, in the order of the samples.
     pub checks: Vec<Check>,
     /// All points together.
     pub all: Comparison,
-    /// By carrier, then relation.
+    /// The same by carrier, then relation.
     pub slices: Vec<Slice>,
 }
 
@@ -212,7 +212,7 @@ impl Sources {
     }
 }
 
-/// Which part each sample is in: questions in order of size, and of each run of as many questions
+/// The part each sample is in: questions in order of size, and of each run of as many questions
 /// as there are parts, one in each part.
 fn parts_of(samples: &[Sample], parts: usize, seed: u64) -> Vec<usize> {
     let mut kinds: BTreeMap<Question, usize> =

@@ -1,4 +1,4 @@
-//! Predictions beside measurements they have not seen, on a simulated truth.
+//! Compares predictions with measurements they have not seen, on a simulated truth.
 
 #[path = "../../../crates/model/tests/truth/mod.rs"]
 mod truth;
@@ -107,7 +107,7 @@ fn a_profile_with_exchanges_fits_its_own_model() {
     for (exchange, sample) in profile.exchanges.iter().zip(&samples) {
         assert_eq!(Sample::of(exchange), *sample);
     }
-    // Nobody spins on the sender's thread: such a figure is no reason to have no model.
+    // No receiver spins on the sender's own thread: such a figure must not prevent a model.
     let mut impossible = profile.exchanges[0];
     impossible.receiver = impossible.sender;
     impossible.carrier = Carrier::Spin;

@@ -1,5 +1,6 @@
-//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page,
-//! and told in a few lines. Their errors are told alike, and the machine's profile is read here.
+//! The common course of all studies: each runs with a progress bar and stops on Ctrl-C, is drawn as
+//! a page, and is summarised in a few lines. Errors are reported alike, and the machine's profile
+//! is read here.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,19 +19,19 @@ use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
 use hearth_text::cause;
 
-/// How results are shown.
+/// Presentation of results.
 pub(crate) struct Shown<R> {
-    /// The study's name, and what is in its page.
+    /// The study's name, and the maker of its page.
     pub(crate) page: (&'static str, fn(&R) -> String),
-    /// Pictures beside it.
+    /// Pictures beside the page.
     pub(crate) charts: fn(&R) -> Vec<File>,
-    /// In a line: which study, and where.
+    /// One line: which study, and where.
     pub(crate) title: fn(&R) -> String,
-    /// Its claims and what became of them.
+    /// Its claims and their verdicts.
     pub(crate) claims: fn(&R) -> Vec<Verdict>,
 }
 
-/// Runs a study by the engine, and shows what it found.
+/// Runs a study by the engine, and shows its results.
 pub(crate) fn conduct<S: Study>(
     mut study: S,
     options: &S::Options,
@@ -48,7 +49,7 @@ pub(crate) fn conduct<S: Study>(
     })
 }
 
-/// Runs a study, which is told when to stop and tells where it is, and shows what it found.
+/// Runs a study with a progress bar, stops it on Ctrl-C, and shows its results.
 pub(crate) fn show<R: Found>(
     path: &Path,
     shown: &Shown<R>,

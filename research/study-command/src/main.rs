@@ -1,8 +1,8 @@
 //! `hearth-study`: runs the studies. People type `hearth study …`, and `hearth` hands over.
 //!
-//! Reading order: `study` (what is asked for), `course` (what all studies have in common: a bar,
+//! Reading order: `study` (the commands), `course` (the common course of all studies: a bar,
 //! Ctrl-C, a page, the answers in a few lines), `cache_impact` and `nmart` (studies that the engine
-//! does not run), `tool` (what studies use, one at a time).
+//! does not run), `tool` (the tools of studies, one at a time).
 #![forbid(unsafe_code)]
 
 mod cache_impact;

@@ -1,4 +1,4 @@
-//! `hearth study tool`: what studies use, one at a time.
+//! `hearth study tool`: the tools of studies, one at a time.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -84,7 +84,7 @@ fn run(
     let Some(meter) = &found.meter else {
         return Err(Failure::environment(found.notes.join("; ")));
     };
-    // What was wanted has been found.
+    // The wanted allocator has been found.
     let [allocator] = &found.allocators[..] else {
         return Err(Failure::environment(found.notes.join("; ")));
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use support::{Outcome, empty_folder, golden, outcome, plain_hearth, root};
 
-/// A machine with all that a machine can have, and short.
+/// A short description of a machine with every feature.
 const MACHINE: &str = "2 packages, 2 cores, 2 threads, memory 4G, l1d 32K per core, l2 1M per core, \
                        l3 16M per package, distances 10 21/21 10";
 
@@ -26,7 +26,7 @@ impl Place {
         outcome(&mut command, None).unwrap()
     }
 
-    /// What it writes to standard output, if all is well.
+    /// Standard output, if all is well.
     #[track_caller]
     fn answer(&self, words: &[&str]) -> String {
         let found = self.call(words);

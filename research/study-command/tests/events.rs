@@ -11,7 +11,7 @@ use support::plain_hearth;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("events-{name}"));
-    // Of an earlier run, if there was one.
+    // Left by an earlier run, if there was one.
     let _ = fs::remove_dir_all(&folder);
     folder
 }
@@ -84,8 +84,8 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
         !json.contains("had no reply") && !json.contains("the server:"),
         "{json}"
     );
-    // Who shares connections arms them again once a request with level-triggered epoll, and never
-    // with edges.
+    // A pattern that shares connections arms them again once a request with level-triggered epoll,
+    // and never with edges.
     assert!(
         told("leader", "edge", "reactivate_ns").is_empty(),
         "{table}"

@@ -13,12 +13,12 @@ use support::plain_hearth;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("memcached-{name}"));
-    // Of an earlier run, if there was one.
+    // Left by an earlier run, if there was one.
     let _ = fs::remove_dir_all(&folder);
     folder
 }
 
-/// What is missing for it, in one line.
+/// The first missing program, in one line.
 fn missing() -> Option<&'static str> {
     let cachet = Path::new(env!("CARGO_BIN_EXE_hearth-study")).with_file_name("cachet");
     if !cachet.is_file() {
@@ -67,7 +67,7 @@ fn a_short_study_leaves_tables_charts_and_a_page() {
     ] {
         assert!(runs.contains(row), "{row} in {runs}");
     }
-    // What is asked by message is run by somebody else, and what is under a lock by who asks.
+    // A request by message runs on another thread, one under a lock on the asking thread.
     let share = |row: &str| -> f64 {
         let line = runs.lines().find(|line| line.starts_with(row));
         line.and_then(|line| line.rsplit(',').next())

@@ -10,7 +10,7 @@ use support::plain_hearth;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("message-passing-{name}"));
-    // Of an earlier run, if there was one.
+    // Left by an earlier run, if there was one.
     let _ = fs::remove_dir_all(&folder);
     folder
 }

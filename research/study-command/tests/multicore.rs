@@ -10,7 +10,7 @@ use support::plain_hearth;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("multicore-{name}"));
-    // Of an earlier run, if there was one.
+    // Left by an earlier run, if there was one.
     let _ = fs::remove_dir_all(&folder);
     folder
 }
@@ -57,7 +57,7 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
         assert!(times.contains(side), "{side} in {times}");
     }
     let json = fs::read_to_string(out.join("results.json")).unwrap();
-    // Each program printed what it must.
+    // Each program printed the expected text.
     assert!(!json.contains("it printed"), "{json}");
     assert!(
         fs::read_to_string(out.join("sender-receiver.svg"))

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What a file begins with.
+/// Magic number at the start of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearthme");
 /// The format's number.
 pub const FORMAT: u64 = 1;
@@ -22,14 +22,14 @@ pub const HEAD_BYTES: usize = 2 * WORDS_BYTES;
 /// The variable that names the file.
 pub const VARIABLE: &str = "HEARTH_METER_FILE";
 
-/// What is measured.
+/// Kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Calls and bytes, and no clock.
     Count,
     /// The time of each call.
     Time,
-    /// When each block came and went.
+    /// The begin and end of each block.
     Trace,
 }
 
@@ -76,11 +76,11 @@ pub enum Slot {
     Format,
     /// A [`Mode`]'s number.
     Mode,
-    /// How many records fit.
+    /// Number of records that fit.
     Capacity,
     /// The process that is measured; 0 before one is.
     Process,
-    /// How many records there would be; more than fit are counted only.
+    /// Number of records there would be; those that do not fit are counted only.
     Records,
     /// Calls of `malloc`.
     Mallocs,
@@ -88,7 +88,7 @@ pub enum Slot {
     Callocs,
     /// Calls of `realloc` with a block.
     Reallocs,
-    /// Those of them that moved it.
+    /// Calls of `realloc` that moved the block.
     Moved,
     /// Calls of `memalign` and its kin.
     Aligned,
@@ -98,9 +98,9 @@ pub enum Slot {
     Requested,
     /// The largest request.
     Largest,
-    /// Bytes that the blocks had, by `malloc_usable_size`.
+    /// Usable bytes of the blocks, by `malloc_usable_size`.
     Provided,
-    /// What the allocator adds to each block, if it says so.
+    /// Bytes that the allocator adds to each block, if it reports them.
     Overhead,
     /// The longest allocation.
     AllocateMax,
@@ -116,7 +116,7 @@ pub enum Slot {
     ReallocSum,
     /// The shortest time between two stamps with nothing between them.
     Empty,
-    /// What stamps are: 1 for cycles of the time stamp counter, 2 for nanoseconds.
+    /// Unit of the stamps: 1 for cycles of the time stamp counter, 2 for nanoseconds.
     Unit,
     /// The first stamp.
     Begin,
@@ -126,10 +126,10 @@ pub enum Slot {
     Status,
 }
 
-/// Which call a record of [`Mode::Time`] is of: its two highest bits.
+/// The call that a record of [`Mode::Time`] describes: its two highest bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// Any that allocates.
+    /// Any call that allocates.
     Allocate,
     /// `free`.
     Free,
@@ -171,10 +171,10 @@ pub struct Event {
     pub bytes: Option<u64>,
 }
 
-/// How a freed block's bytes are written.
+/// Pattern for a freed block's bytes.
 pub const FREED: u64 = u64::MAX;
 
-/// Makes a file for a meter, of zeros but for what it is to do.
+/// Makes a file for a meter, of zeros except for its orders.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -186,7 +186,7 @@ pub fn prepare(path: &Path, mode: Mode, capacity: usize) -> io::Result<()> {
     file.set_len((HEAD_BYTES + capacity * mode.record_bytes()) as u64)
 }
 
-/// What a meter found out.
+/// Results that a meter wrote.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Readings {
     bytes: Vec<u8>,
@@ -200,7 +200,7 @@ impl fmt::Debug for Readings {
 }
 
 impl Readings {
-    /// Of a file's bytes. `None` if no process was measured, or if it is not a meter's file.
+    /// Reads a file's bytes. `None` if no process was measured, or if it is not a meter's file.
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Option<Readings> {
         if bytes.len() < HEAD_BYTES {

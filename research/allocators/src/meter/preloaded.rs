@@ -21,7 +21,7 @@ const FRESH: u8 = 0;
 const PREPARING: u8 = 1;
 const READY: u8 = 2;
 
-/// The next allocator's functions, and where the figures go.
+/// The next allocator's functions, and the place of the figures.
 struct Meter {
     state: AtomicU8,
     malloc: AtomicPtr<()>,
@@ -47,7 +47,7 @@ static METER: Meter = Meter {
     mode: AtomicU8::new(0),
 };
 
-/// What looking up functions allocates before there is an allocator. Never taken back.
+/// Bytes for what the lookup of functions allocates before there is an allocator. Never taken back.
 const FIRST_BYTES: usize = 64 << 10;
 #[repr(align(16))]
 struct First(std::cell::UnsafeCell<[u8; FIRST_BYTES]>);
@@ -218,7 +218,7 @@ impl Figures {
     }
 
     fn max(&self, slot: Slot, value: u64) {
-        // Looked at first: most are no new maximum.
+        // Compared first: most values are not a new maximum.
         if self.word(slot).load(Ordering::Relaxed) < value {
             self.word(slot).fetch_max(value, Ordering::Relaxed);
         }
@@ -261,7 +261,7 @@ impl Figures {
         }
     }
 
-    /// A block came.
+    /// Records a new block.
     fn got(&self, block: *mut u8, bytes: usize, stamp: u64) {
         if block.is_null() {
             return;
@@ -452,7 +452,7 @@ pub unsafe fn realloc(block: *mut u8, bytes: usize) -> *mut u8 {
     moved
 }
 
-/// The program ends: its status is kept.
+/// Keeps the program's status at its end.
 pub fn at_end() {
     let Some(figures) = METER.figures() else {
         return;

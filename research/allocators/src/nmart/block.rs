@@ -26,16 +26,16 @@ pub const OVERHEAD: usize = 24;
 pub const PAYLOAD_MIN: usize = 24;
 /// An arena's header.
 pub const ARENA_HEADER: usize = 40;
-/// What an arena has besides its first block's payload: its header, that block's, and the end mark.
+/// Bytes of an arena besides its first block's payload: its header, that block's, and the end mark.
 pub const ARENA_OVERHEAD: usize = ARENA_HEADER + 2 * OVERHEAD;
-/// The system's; arenas are multiples of it.
+/// The system's page size; arenas are multiples of it.
 pub const PAGE: usize = 4096;
 
-/// In no user's hands and, unless it is just being moved, listed.
+/// The block is in no user's hands and, unless it is just being moved, listed.
 pub const FREE: u32 = 1;
-/// Of at most [`SMALL_MAX`] bytes.
+/// The block has at most [`SMALL_MAX`] bytes.
 pub const SMALL: u32 = 2;
-/// Not of an arena: a mapping of its own, or an end mark.
+/// The block belongs to no arena: a mapping of its own, or an end mark.
 pub const UNMANAGED: u32 = 4;
 const STATE: u32 = FREE | SMALL | UNMANAGED;
 
@@ -43,15 +43,16 @@ const STATE: u32 = FREE | SMALL | UNMANAGED;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Block {
-    /// Physically; null for an arena's first. Of an unmanaged block: the bytes of its mapping.
+    /// The physical predecessor; null for an arena's first. For an unmanaged block: the mapping's
+    /// bytes.
     pub before: *mut Block,
-    /// Whose heap it is of. Of an unmanaged block: where its mapping begins.
+    /// The heap the block belongs to. For an unmanaged block: the start of its mapping.
     pub owner: *mut Tcb,
     size_state: u32,
     /// 0 for small lists, or a row's number from 1.
     row: u16,
     list: u16,
-    /// Of free blocks, and of those on their way home; otherwise these are payload.
+    /// Links of free blocks, and of those on their way home; otherwise payload.
     pub next: *mut Block,
     pub previous: *mut Block,
 }
@@ -140,12 +141,13 @@ pub struct Arena {
     /// The end mark.
     pub end: *mut Block,
     /// Bit 0 free, bit 1 movable, bits 2 to 11 the node it was made on, from bit 12 on the size:
-    /// arenas are whole pages, so that the low twelve bits are to spare.
+    /// arenas are whole pages, so that the low twelve bits are free.
     bits: usize,
-    /// In its heap's stack, or in its pool.
+    /// Links in its heap's stack, or in its pool.
     pub previous: *mut Arena,
     pub next: *mut Arena,
-    /// Whose stack it is in; null in a pool. Not of the source, which has it in blocks only.
+    /// The heap whose stack holds the arena; null in a pool. Ours: the source has owners in blocks
+    /// only.
     pub owner: *mut Tcb,
 }
 
@@ -171,8 +173,8 @@ impl Arena {
         (self.bits >> NODE_SHIFT) & NODE_MAX
     }
 
-    /// May it go to a pool? The source sets the bit and never says what it is for: between the
-    /// layers is what can be meant.
+    /// May it go to a pool? The source sets the bit and never says its purpose: moves
+    /// between the layers are the likely meaning.
     #[must_use]
     pub fn is_movable(&self) -> bool {
         self.bits & ARENA_MOVABLE != 0

@@ -1,10 +1,10 @@
 //! A lock that is held for a few instructions. All zero bytes are an open one.
 //!
-//! The source says that there are locks, and not what they are.
+//! The source says that there are locks, but not of which kind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often to look before giving the processor away: a few hundred cycles, as long as it takes
+/// Number of looks before the processor is given away: a few hundred cycles, as long as it takes
 /// to push a block from another core.
 const LOOKS: u32 = 64;
 
@@ -14,7 +14,7 @@ const LOOKS: u32 = 64;
 pub struct Lock(AtomicBool);
 
 impl Lock {
-    /// Open.
+    /// An open lock.
     #[must_use]
     pub const fn new() -> Lock {
         Lock(AtomicBool::new(false))
@@ -37,14 +37,14 @@ impl Lock {
         }
     }
 
-    /// Gives it back. Only who has taken it may.
+    /// Gives it back. Only the holder may.
     #[inline]
     pub fn unlock(&self) {
         // Release: pairs with the acquire in `lock`.
         self.0.store(false, Ordering::Release);
     }
 
-    /// Does something with the lock held.
+    /// Calls a closure with the lock held.
     #[inline]
     pub fn with<T>(&self, what: impl FnOnce() -> T) -> T {
         self.lock();

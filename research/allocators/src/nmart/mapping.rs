@@ -1,4 +1,4 @@
-//! From sizes to lists, without a loop. Pure.
+//! Maps sizes to lists without a loop. Pure.
 //!
 //! Up to 512 bytes there is a list for each multiple of 4; above, a row for each power of two, cut
 //! evenly into 64 lists.
@@ -18,7 +18,7 @@ const FIRST_ROW_LOG2: u32 = 9;
 /// The largest size that a block's 32-bit field holds.
 pub const SIZE_MAX: usize = (1 << 31) - 1;
 
-/// Where blocks of a size are kept.
+/// The list that keeps blocks of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// By number, from 1 to 128: four times that many bytes.

@@ -2,12 +2,12 @@
 //!
 //! Small requests are looked up in lists 4 bytes apart, normal ones in rows of 64 lists; both lead
 //! by bitmap to the front of a list in which every block is large enough ([`mapping`], [`tcb`]).
-//! Blocks are merged with their neighbours as they are freed ([`block`]). Who frees a block of
-//! another thread's heap pushes it on that heap's stack, and the owner takes *all* of the stack
-//! back at its next operation: the one loop of the design, and the reason why its bound is
+//! Blocks are merged with their neighbours as they are freed ([`block`]). A thread that frees a
+//! block of another thread's heap pushes it on that heap's stack, and the owner takes *all* of the
+//! stack back at its next operation: the one loop of the design, and the reason why its bound is
 //! amortised. Empty arenas go to the pool of the node that they were made on ([`pools`]).
 //!
-//! ## What the source has that could not be built as it stands
+//! ## Parts of the source that could not be built as they stand
 //!
 //! | the source | here |
 //! |---|---|
@@ -54,18 +54,19 @@ use crate::heap::{ALIGN, REQUEST_MAX, round_up};
 pub const DIRECT_FROM: usize = 2 << 20;
 /// Empty arenas of this size go back to the system. The source has the constant and no figure.
 pub const HOLD_MAX: usize = 2 << 20;
-/// What a heap may have in arenas before an empty one goes to the pool. The same.
+/// Bytes of arenas that a heap may have before an empty one goes to the pool. The source has no
+/// figure here either.
 pub const RETAIN_MAX: usize = 1 << 20;
 /// Nodes with a pool of their own. Those of higher numbers share.
 pub const NODES_MAX: usize = 64;
-/// What a thread begins with.
+/// Size of a thread's first arena.
 pub const FIRST_ARENA: usize = PAGE;
 
-/// Whole pages from the system, and where the calling thread runs.
+/// Source of whole pages, and of the node the calling thread runs on.
 ///
 /// # Safety
-/// What [`Pages::map`] returns is that many zero bytes at a page's begin, the caller's until it
-/// unmaps them.
+/// [`Pages::map`] returns that many zero bytes at the start of a page, the caller's until it unmaps
+/// them.
 pub unsafe trait Pages: Sync {
     /// `bytes` bytes, whole pages; null if there are none.
     fn map(&self, bytes: usize) -> *mut u8;
@@ -97,7 +98,7 @@ pub struct Nmart<P, const COUNTED: bool = false> {
 const TCB_BYTES: usize = round_up(size_of::<Tcb>(), PAGE);
 
 impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
-    /// Without any heap yet.
+    /// An allocator without any heap yet.
     pub const fn new(pages: P) -> Self {
         Nmart {
             pages,
@@ -109,7 +110,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// Where the pages come from.
+    /// The source of the pages.
     pub const fn pages(&self) -> &P {
         &self.pages
     }
@@ -175,9 +176,10 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         // The pages are zero, which is an empty heap.
         let mut known = self.known.load(Ordering::Relaxed);
         loop {
-            // SAFETY: nobody else knows the heap yet.
+            // SAFETY: no other thread knows the heap yet.
             unsafe { (*tcb).next_known = known };
-            // Release: who walks the list sees the link. Pairs with the acquire in `each_known`.
+            // Release: a thread that walks the list sees the link. Pairs with the acquire in
+            // `each_known`.
             let swapped =
                 self.known
                     .compare_exchange_weak(known, tcb, Ordering::Release, Ordering::Relaxed);
@@ -196,7 +198,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         tcb
     }
 
-    /// The thread ends: what is empty goes to the pools, the rest waits for the next thread here.
+    /// Ends the thread: empty arenas go to the pools, the rest waits for the next thread here.
     ///
     /// # Safety
     /// The heap is the calling thread's, which does not use it again.
@@ -352,7 +354,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// The bytes of a block that may be used.
+    /// Usable bytes of a block.
     ///
     /// # Safety
     /// The block is handed out.
@@ -445,8 +447,9 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
             .with(|| remote.head.swap(ptr::null_mut(), Ordering::Relaxed));
         let mut kept: *mut Block = ptr::null_mut();
         while !block.is_null() {
-            // SAFETY: blocks on the stack are this heap's, in use, and linked by who pushed them.
-            // One that is kept is in use, so that none of the others is merged with it.
+            // SAFETY: blocks on the stack are this heap's, in use, and linked by the threads that
+            // pushed them. One that is kept is in use, so that none of the others is merged with
+            // it.
             unsafe {
                 let next = (*block).next;
                 Self::step(tcb);
@@ -489,8 +492,8 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
         }
     }
 
-    /// Marks a block free and merges it with free neighbours, of which there are two at most. What
-    /// comes of it is in no list.
+    /// Marks a block free and merges it with free neighbours, of which there are two at most. The
+    /// resulting block is in no list.
     ///
     /// # Safety
     /// As for `local_free`.
@@ -579,7 +582,7 @@ impl<P: Pages, const COUNTED: bool> Nmart<P, COUNTED> {
             (*rest).set_size(size - wanted - OVERHEAD);
             (*after(rest)).before = rest;
             Self::step(tcb);
-            // What is behind a block from a list is in use; behind one that is enlarged it may be
+            // The block behind one from a list is in use; behind one that is enlarged it may be
             // free.
             let rest = self.merge(tcb, rest);
             tcb.insert(rest);

@@ -1,7 +1,7 @@
 //! Layer 2: completely empty arenas by node, shared by the threads that run there.
 //!
 //! A pool is a stack for each power of two of pages, and a bitmap of those that are not empty.
-//! Mended: the source's listing pops one list whatever is asked for; here what is popped is large
+//! Mended: the source's listing pops one list whatever the request; here the popped arena is large
 //! enough, found by one look at the front of the request's own stack and one at the bitmap above.
 
 use std::cell::UnsafeCell;
@@ -38,7 +38,7 @@ fn stack_of(bytes: usize) -> usize {
 }
 
 impl Pool {
-    /// Empty.
+    /// An empty pool.
     #[must_use]
     pub const fn new() -> Pool {
         Pool {
@@ -54,7 +54,7 @@ impl Pool {
     /// Puts an empty arena in.
     ///
     /// # Safety
-    /// The arena is in no stack and no pool, and nobody else knows it.
+    /// The arena is in no stack and no pool, and no other thread knows it.
     pub unsafe fn push(&self, arena: *mut Arena) {
         self.lock.with(|| {
             // SAFETY: the lock is held; the arena is the caller's to give.
@@ -100,7 +100,7 @@ impl Pool {
         })
     }
 
-    /// How many arenas there are.
+    /// Number of arenas.
     #[must_use]
     pub fn len(&self) -> usize {
         // SAFETY: the lock is held.

@@ -1,12 +1,12 @@
 //! A thread's private heap: the lists, the bitmaps, the stack of arenas, and the stack of blocks
 //! that other threads have freed.
 //!
-//! | field | who writes | who reads | when |
+//! | field | written by | read by | when |
 //! |---|---|---|---|
 //! | lists, bitmaps, arenas, steps | the owner | the owner | any time |
 //! | `remote.head` | anybody | anybody | with `remote.lock` held; the owner looks without |
-//! | `next_known` | who makes the heap | who forks | once, before others can see it |
-//! | `next_parked` | whoever parks or adopts | the same | with the parking list's lock held |
+//! | `next_known` | the maker of the heap | the forking thread | once, before others can see it |
+//! | `next_parked` | the parking or adopting thread | the same | under the parking list's lock |
 //!
 //! The owner is the thread that the heap is attached to. A parked heap has none, until a thread
 //! adopts it; the parking list's lock hands everything over.
@@ -18,7 +18,7 @@ use super::block::{Arena, Block, after, matrix_cell};
 use super::lock::Lock;
 use super::mapping::{LISTS, Place, ROWS, SMALL_LISTS, cell};
 
-/// What others write, on a line of its own.
+/// Fields that other threads write, on a cache line of their own.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Remote {
@@ -52,7 +52,8 @@ pub struct Tcb {
 impl Tcb {
     /// The front of the first list, from `place` on, that is not empty; null if all are.
     ///
-    /// In words looked at: at most two of small lists, then at most three of normal ones.
+    /// Looks at a bounded number of words: at most two of small lists, then at most three of normal
+    /// ones.
     pub fn find(&self, place: Place) -> *mut Block {
         let rows = match place {
             Place::Small(number) => {
@@ -203,11 +204,11 @@ impl Tcb {
         }
     }
 
-    /// Are there blocks on their way home? A look without the lock: what is missed now is found by
-    /// the next operation.
+    /// Are there blocks on their way home? A look without the lock: the next operation finds
+    /// blocks that are missed now.
     #[must_use]
     pub fn has_remote(&self) -> bool {
-        // Relaxed: only compared with null; who takes the blocks takes the lock.
+        // Relaxed: only compared with null; a thread that takes the blocks takes the lock.
         !self.remote.head.load(Ordering::Relaxed).is_null()
     }
 
@@ -296,7 +297,7 @@ impl Tcb {
     }
 }
 
-/// How many blocks a list has.
+/// Number of blocks in a list.
 ///
 /// # Safety
 /// The caller owns the heap that the list is of.

@@ -1,8 +1,8 @@
 //! An allocator in place of a process's `malloc`.
 //!
 //! [`preload!`](crate::preload!) makes the functions of the C library over one [`Process`], known
-//! when it is compiled: a call goes from the program into the allocator's own code. Only what must
-//! be preloaded may use it, as its crate's `malloc` is the whole process's.
+//! when it is compiled: a call goes from the program into the allocator's own code. Only objects
+//! to be preloaded may use it, as its crate's `malloc` is the whole process's.
 
 pub mod one_heap;
 pub mod threads;
@@ -19,10 +19,11 @@ const PAGE: usize = 4096;
 /// # Safety
 /// As for [`crate::heap::Heap`], for calls from all threads at once.
 pub unsafe trait Process: Sync {
-    /// What is added to each block, in bytes.
+    /// Bytes added to each block.
     const OVERHEAD: usize;
 
-    /// Before anything else, and again for nothing: called when the object is loaded.
+    /// Prepares the allocator: called when the object is loaded, before anything else; more calls
+    /// do nothing.
     fn prepare(&'static self);
 
     /// A block; null if there is no memory.
@@ -37,7 +38,7 @@ pub unsafe trait Process: Sync {
     /// The block is handed out, and nobody uses it any more.
     unsafe fn release(&self, block: *mut u8);
 
-    /// How many bytes of it may be used.
+    /// Usable bytes of the block.
     ///
     /// # Safety
     /// The block is handed out.
@@ -50,8 +51,8 @@ pub unsafe trait Process: Sync {
     unsafe fn resize(&self, block: *mut u8, bytes: usize) -> bool;
 }
 
-/// From now on a panic says where it was and ends the process. The usual way allocates, within an
-/// allocator whose lock is held.
+/// Makes a panic print its place and end the process from now on. The usual way allocates, within
+/// an allocator whose lock is held.
 pub fn end_at_panics() {
     // A closure that holds nothing takes no memory.
     std::panic::set_hook(Box::new(|panic| {
@@ -71,7 +72,7 @@ fn set_errno(number: i32) {
     unsafe { *libc::__errno_location() = number };
 }
 
-/// A result for C: an error number where there is none.
+/// A result for C: an error number if there is no block.
 #[inline]
 fn checked(block: *mut u8) -> *mut u8 {
     if block.is_null() {
@@ -192,8 +193,8 @@ pub unsafe fn usable(process: &impl Process, block: *mut u8) -> usize {
     unsafe { process.usable(block) }
 }
 
-/// What an allocator adds to each block. Of whole objects, so that a meter that is preloaded before
-/// one can ask.
+/// Bytes that an allocator adds to each block. Whole objects export it, so that a meter that is
+/// preloaded before one can ask.
 pub fn overhead<P: Process>(_process: &P) -> usize {
     P::OVERHEAD
 }
@@ -324,7 +325,7 @@ macro_rules! preload {
             0
         }
 
-        /// What each block costs besides its payload, for the meter.
+        /// Bytes that each block costs besides its payload, for the meter.
         #[unsafe(no_mangle)]
         pub extern "C" fn hearth_block_overhead() -> usize {
             $crate::preload::overhead(&$process)

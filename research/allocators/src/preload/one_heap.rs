@@ -1,4 +1,4 @@
-//! One heap for all threads, with one lock around it: what the source does with every allocator
+//! One heap for all threads, with one lock around it: as the source does with every allocator
 //! that has a single heap.
 
 use std::ptr;
@@ -12,7 +12,7 @@ use crate::system::Guarded;
 #[derive(Debug)]
 pub struct OneHeap<H>(Guarded<H>);
 
-/// What forks call: handlers take no argument.
+/// The heap for the fork handlers, which take no argument.
 static FORKING: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 impl<H: Heap + Send + 'static> OneHeap<H> {

@@ -17,7 +17,7 @@ pub struct PerThread {
     key: AtomicU32,
 }
 
-/// What forks and ends of threads call: handlers take no such argument.
+/// The process's heap for handlers of forks and ends of threads, which take no such argument.
 static PROCESS: AtomicPtr<PerThread> = AtomicPtr::new(ptr::null_mut());
 
 fn process() -> Option<&'static PerThread> {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::{Block, Counts, Report, room};
 use crate::synthetic::Random;
 
-/// In the order of the source's arguments.
+/// Parameters, in the order of the source's arguments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Larson {
-    /// How long.
+    /// Duration.
     pub seconds: f64,
     /// The smallest block.
     pub bytes_min: usize,
@@ -19,9 +19,9 @@ pub struct Larson {
     pub bytes_max: usize,
     /// Blocks a thread.
     pub blocks: usize,
-    /// Replacements for each block before the set is handed on.
+    /// Replacements for each block before the set is passed to the next thread.
     pub rounds: usize,
-    /// What random choices begin with.
+    /// Seed of the random choices.
     pub seed: u64,
     /// Sets, and threads at a time.
     pub threads: usize,

@@ -3,11 +3,11 @@
 //!
 //! [`larson`] is a server whose threads release each other's blocks, [`sharing`] two ways in which
 //! an allocator can make threads share a cache line, [`random_order`] many sizes released in random
-//! order, [`model`] the source's synthetic load. Each is written anew after what the source says it
-//! does. `examples/workload.rs` runs one and says what it did, a word and a number a line.
+//! order, [`model`] the source's synthetic load. Each is written anew after the source's
+//! description. `examples/workload.rs` runs one and prints its report, a word and a number a line.
 //!
-//! What a workload needs for itself it maps, so that the allocator sees the load and nothing else
-//! (but for what the threads' library asks for).
+//! A workload maps what it needs for itself, so that the allocator sees the load and nothing else
+//! (except for the requests of the threads' library).
 
 pub mod larson;
 pub mod model;
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use crate::system;
 
-/// What a workload did.
+/// Results of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// From when all is prepared to the last thread's end.
@@ -59,7 +59,7 @@ pub(crate) struct Block {
     bytes: usize,
 }
 
-// SAFETY: whoever has a block is its only user.
+// SAFETY: the holder of a block is its only user.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -105,13 +105,13 @@ impl Block {
     }
 
     pub(crate) fn release(self) {
-        // SAFETY: the block is of `malloc`, and whoever calls this has it to himself.
+        // SAFETY: the block is of `malloc`, and the caller is its only holder.
         unsafe { libc::free(self.start.cast()) };
     }
 }
 
-/// Mapped room for `count` values of all zero bytes, given back never: a workload's process is
-/// short.
+/// Mapped room for `count` values of all zero bytes, never given back: a workload's process
+/// is short.
 pub(crate) fn room<T: Copy + Default>(count: usize) -> &'static mut [T] {
     let bytes = (count * size_of::<T>()).max(1);
     let start = system::map(bytes).cast::<T>();

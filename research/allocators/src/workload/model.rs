@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::{Block, Counts, Report, room};
 use crate::synthetic::{CYCLES_PER_US, Happening, Model, Random, Request, Units, plan, walk};
 
-/// What a thread does between two requests.
+/// A thread's activity between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Nothing.
@@ -24,14 +24,14 @@ pub enum Wait {
     Spin,
 }
 
-/// What is run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Where requests come from.
+    /// Distributions of the requests.
     pub model: Model,
-    /// Whether holding times are taken for microseconds.
+    /// Unit of the holding times.
     pub units: Units,
-    /// At a time.
+    /// Threads at a time.
     pub threads: usize,
     /// Small blocks.
     pub requests: usize,
@@ -39,11 +39,11 @@ pub struct Load {
     pub is_each: bool,
     /// The large block, from and to.
     pub large_bytes: (usize, usize),
-    /// How often it is gone over, from and to.
+    /// Passes over the large block, from and to.
     pub passes: (usize, usize),
-    /// What happens between requests.
+    /// The activity between requests.
     pub wait: Wait,
-    /// What random choices begin with.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 

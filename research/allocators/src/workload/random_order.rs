@@ -12,14 +12,14 @@ use crate::synthetic::Random;
 /// Blocks that a thread has at a time.
 const LIVE: usize = 1_000;
 
-/// In the order of the source's arguments.
+/// Parameters, in the order of the source's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomOrder {
     /// Requests times threads.
     pub blocks: usize,
-    /// At a time.
+    /// Threads at a time.
     pub threads: usize,
-    /// What random choices begin with.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 

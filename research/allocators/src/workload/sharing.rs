@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::{Block, Counts, Report};
 
-/// How threads come to share a line, if the allocator lets them.
+/// Way in which threads come to share a line, if the allocator lets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Passive, cache-scratch: one thread asked for all first objects, which lie side by side. Each
@@ -17,12 +17,12 @@ pub enum Kind {
     Thrash,
 }
 
-/// In the order of the source's arguments.
+/// Parameters, in the order of the source's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Which of the two.
+    /// The kind of sharing.
     pub kind: Kind,
-    /// At a time.
+    /// Threads at a time.
     pub threads: usize,
     /// Objects a thread, one after the other.
     pub iterations: usize,

@@ -1,4 +1,4 @@
-//! What the tests of heaps share: memory, random numbers, and an oracle that knows every block.
+//! Shared parts of the heaps' tests: memory, random numbers, and an oracle that knows every block.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ impl Memory {
     }
 }
 
-/// Random numbers by Marsaglia's xorshift64*; the seed is printed by who fails.
+/// Random numbers by Marsaglia's xorshift64*; a failing test prints the seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-/// Who has which bytes, and that they still hold what was written there.
+/// Tracks the owner of every byte, and checks that blocks still hold what was written there.
 #[derive(Default)]
 pub(crate) struct Oracle {
     blocks: BTreeMap<usize, (usize, u8)>,
@@ -88,7 +88,7 @@ impl Oracle {
         self.blocks.insert(start, (bytes, self.stamp));
     }
 
-    /// Looks at what a block holds, and forgets it.
+    /// Checks a block's contents, and forgets it.
     pub(crate) fn gave_back(&mut self, block: *mut u8) {
         let (bytes, stamp) = self
             .blocks

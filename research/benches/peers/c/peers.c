@@ -1,11 +1,11 @@
-/* What Hearth's components are measured beside, in C: c-peers ROW ROUNDS.
+/* Peers in C that Hearth's components are measured against: c-peers ROW ROUNDS.
  *
  * ping-pong, stream   two threads, each on a core of its own. A channel is an atomic word, full or
- *                     empty, beside its value; who waits looks at it for a while, then sleeps on a
- *                     futex.
+ *                     empty, beside its value; a waiting thread looks at it for a while, then
+ *                     sleeps on a futex.
  * line                two threads that write a number each, on a line of its own, as soon as they see
  *                     the other's: about what a message to and fro between two cores takes.
- * memcpy              1 MiB copied between two blocks: what no copy through a channel can beat.
+ * memcpy              1 MiB copied between two blocks: no copy through a channel can beat it.
  * burn                plain computing, to see what two processes at the same time reach.
  */
 #define _GNU_SOURCE
@@ -63,7 +63,7 @@ static inline void become(channel *c, uint32_t state)
         syscall(SYS_futex, &c->state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* One sender, one receiver; the sender goes on when its value has been taken. */
+/* One sender, one receiver; the sender continues when its value has been taken. */
 static inline void channel_send(channel *c, int32_t value)
 {
     c->value = value;
@@ -217,7 +217,7 @@ int main(int count, char **words)
     } rows[] = {
         {"ping-pong", ping_pong}, {"stream", stream}, {"line", line},
         {"memcpy", copy}, {"burn", burn}};
-    /* Where the system does not tell, it goes on to choose. */
+    /* If the system does not report the cores, it keeps choosing them. */
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         CPU_ZERO(&allowed);
     if (count == 3) {

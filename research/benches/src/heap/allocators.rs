@@ -1,18 +1,18 @@
-//! Who takes part: the system's allocator, the peers that are installed, and Hearth's.
+//! The allocators compared: the system's, the peers that are installed, and Hearth's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::peers::beside;
 
-/// What Hearth's allocator is called in tables.
+/// Name of Hearth's allocator in tables.
 pub const HEARTH: &str = "Hearth";
-/// The same in real-time mode, if somebody adds it.
+/// The same in real-time mode, if the user adds it.
 pub const HEARTH_REAL_TIME: &str = "Hearth-rt";
-/// The system's, which all are compared with.
+/// Name of the system's allocator, with which all are compared.
 pub const SYSTEM: &str = "glibc";
 
-/// What `research/benches/install-peers heap` installs, under the names that it gives.
+/// Peers that `research/benches/install-peers heap` installs, under the names that it gives.
 const PEERS: [&str; 8] = [
     "jemalloc-deb",
     "jemalloc",
@@ -24,7 +24,7 @@ const PEERS: [&str; 8] = [
     "rpmalloc",
 ];
 
-/// Those whose speed is the aim: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
+/// Peers whose speed is the aim: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
 pub const FAST_PEERS: &[&str] = &[
     "mimalloc-2",
     "mimalloc-3",
@@ -33,20 +33,20 @@ pub const FAST_PEERS: &[&str] = &[
     "gperftools",
 ];
 
-/// What no registry that the installer can use has: what it is called, and why.
+/// Peers that no registry within the installer's reach has: the name, and the reason.
 const NOT_TO_BE_HAD: [(&str, &str); 1] = [(
     "rpmalloc-2",
     "Debian has no rpmalloc, and the newest crate with its sources has 1.4; --with \
      rpmalloc-2=LIBRARY adds one",
 )];
 
-/// Something to allocate with.
+/// An allocator to measure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocator {
     pub name: String,
-    /// What is preloaded; None for the system's own.
+    /// The library to preload; None for the system's own.
     pub library: Option<PathBuf>,
-    /// What it is exactly, and where it came from.
+    /// Exact version and origin.
     pub version: String,
     pub environment: Vec<(String, String)>,
 }
@@ -111,7 +111,7 @@ pub fn is_hearth(name: &str) -> bool {
     name.starts_with(HEARTH)
 }
 
-/// All that are there, the system's first, and a line for each that is not.
+/// All installed allocators, the system's first, and a line for each that is missing.
 pub fn installed(with: &[Allocator]) -> (Vec<Allocator>, Vec<String>) {
     let mut all = vec![Allocator::system()];
     let mut missing = Vec::new();

@@ -1,38 +1,38 @@
-//! What is wanted of Hearth's allocator: the table of section 4 of the anchors, and what the issue
-//! says where it says more. Ticks and nanoseconds were set on another machine, so a goal that names
-//! a peer is also reached by being so much better than that peer in the same session.
+//! Goals of Hearth's allocator: the table of section 4 of the anchors, and the issue's figures
+//! where it says more. Ticks and nanoseconds were set on another machine, so a goal that names a
+//! peer is also reached by beating that peer by the stated factor in the same session.
 
 use super::allocators::{FAST_PEERS, HEARTH, HEARTH_REAL_TIME, SYSTEM};
 use super::session::{LEAST, MEMORY, SPEED};
 use super::table::{Better, Table};
 use super::workloads::{Group, HAND_OVER};
 
-/// A figure that is wanted.
+/// A figure to reach.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Goal {
     pub group: Group,
     pub row: &'static str,
-    /// Who is to reach it.
+    /// The allocator that is to reach it.
     pub who: &'static str,
-    /// At most, or at least where more is better; None if only a peer decides.
+    /// The bound: at most, or at least where more is better; None if only a peer decides.
     pub bound: Option<f64>,
-    /// Or so many times the best of these.
+    /// Or this factor times the best of these.
     pub beside: Option<(f64, &'static [&'static str])>,
-    /// Or twice what this row shows, in which nothing is called: what the machine does by itself.
+    /// Or twice what this row shows, in which nothing is called: the machine's own disturbance.
     pub control: Option<&'static str>,
 }
 
-/// How many times what nothing at all shows is still nothing: a round in which something is called
-/// lasts longer, and more interrupts meet it.
+/// Factor on the control row up to which a figure still counts as nothing: a round in which
+/// something is called lasts longer, and more interrupts meet it.
 const CONTROL_TIMES: f64 = 2.0;
 
-/// What has become of a goal.
+/// Outcome of a goal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     pub goal: Goal,
     pub better: Better,
     pub unit: &'static str,
-    /// None if whoever is to reach it was not measured.
+    /// None if the allocator that is to reach it was not measured.
     pub value: Option<f64>,
     /// The peer it is compared with, and its value.
     pub best: Option<(String, f64)>,
@@ -51,7 +51,7 @@ const fn wanted(group: Group, row: &'static str, bound: f64) -> Goal {
     }
 }
 
-/// After a burst of so many that interrupts meet every round.
+/// A goal after a burst of so many operations that interrupts meet every round.
 const fn wanted_beyond(row: &'static str, control: &'static str) -> Goal {
     Goal {
         control: Some(control),
@@ -59,7 +59,7 @@ const fn wanted_beyond(row: &'static str, control: &'static str) -> Goal {
     }
 }
 
-/// In real-time mode.
+/// A goal in real-time mode.
 const fn real_time(group: Group, row: &'static str, bound: f64) -> Goal {
     Goal {
         who: HEARTH_REAL_TIME,
@@ -86,8 +86,8 @@ const MIMALLOC_2: &[&str] = &["mimalloc-2"];
 
 pub const GOALS: [Goal; 47] = [
     // Bounds. Up to 10,000 blocks an interrupt rarely meets a round, so single processes decide.
-    // Above, several meet each: the floor, which misses what comes at other times in every process,
-    // and what a round shows beyond an empty one decide together.
+    // Above, several meet each: the floor, which misses work at other times in every process, and
+    // the excess of a round over an empty one decide together.
     wanted(Group::Burst, "1000 one worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "1000 many worst raw", MOST_AFTER_BURST),
     wanted(Group::Burst, "10000 one worst raw", MOST_AFTER_BURST),
@@ -187,7 +187,7 @@ fn judged(table: &Table, goal: &Goal) -> Option<Judged> {
             .map(|((times, _), (_, best))| is_within(value, times * best));
         match (absolutely, beside) {
             (Some(true), _) | (_, Some(true)) => Some(true),
-            // A peer that is not there might have shown it reached.
+            // A missing peer might have shown that the goal is reached.
             (_, None) if goal.beside.is_some() => None,
             (None, None) => None,
             _ => Some(false),
@@ -204,7 +204,7 @@ fn judged(table: &Table, goal: &Goal) -> Option<Judged> {
 }
 
 impl Judged {
-    /// What was wanted, in words.
+    /// The goal in words.
     pub fn wanted(&self) -> String {
         let edge = match self.better {
             Better::Less => "at most",

@@ -1,9 +1,9 @@
-//! Hearth's allocator beside others, in programs that know nothing of either.
+//! Compares Hearth's allocator with others, in programs that know nothing of either.
 //!
 //! An [`Allocator`](allocators::Allocator) is a library to preload, or none for the system's own.
 //! The programs are in `research/benches/heap`, one executable in C, and a few of Debian's; every
 //! one checks its answers. [`Session`](session::Session) runs them under all allocators in shuffled
-//! turns and fills a [`Table`](table::Table); [`goals`] judges it, [`report`] tells it.
+//! turns and fills a [`Table`](table::Table); [`goals`] judges it, [`report`] prints it.
 
 pub mod allocators;
 pub mod goals;
@@ -16,7 +16,7 @@ pub mod workloads;
 
 use workloads::{Group, Size};
 
-/// What is to be measured.
+/// The measurements requested.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub size: Size,

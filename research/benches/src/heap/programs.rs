@@ -1,4 +1,4 @@
-//! Starting programs under an allocator.
+//! Starts programs under an allocator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,26 @@ use super::allocators::Allocator;
 use crate::measure::run;
 use crate::peers;
 
-/// The executable of `research/benches/heap`, and a folder for what programs read and write.
+/// The executable of `research/benches/heap`, and a folder for the files that programs read and
+/// write.
 #[derive(Debug)]
 pub struct Programs {
     heap: PathBuf,
     workshop: Workshop,
 }
 
-/// What a program came to.
+/// Result of a program's run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
     /// From the program's start to its end.
     pub seconds: f64,
-    /// The most that was resident.
+    /// Peak resident memory.
     pub peak_mb: f64,
     pub stdout: String,
     pub disturbed: bool,
 }
 
-/// Ends what `heap launch` says.
+/// Last line of the output of `heap launch`.
 const LAUNCHED: &str = "\nlaunched ";
 
 impl Programs {
@@ -67,7 +68,7 @@ impl Programs {
         &self.heap
     }
 
-    /// Of a file in the folder that goes with these.
+    /// The path of a file in the folder that belongs to these programs.
     pub fn file(&self, name: &str) -> PathBuf {
         self.workshop.path().join(name)
     }
@@ -83,7 +84,7 @@ impl Programs {
         command
             .args(words)
             .env_remove("LD_PRELOAD")
-            // Python has an allocator of its own in front of the one that is asked about.
+            // Python has an allocator of its own in front of the one under test.
             .env("PYTHONMALLOC", "malloc")
             .envs(under.environment.iter().map(|(name, value)| (name, value)));
         let told = |error: String| format!("{}: {error}", under.name);
@@ -98,7 +99,7 @@ impl Programs {
         })
     }
 
-    /// Runs one of our own workloads: what it said, by name, and how the program went.
+    /// Runs one of our own workloads: its figures by name, and the outcome of the program.
     pub fn workload(
         &self,
         under: &Allocator,

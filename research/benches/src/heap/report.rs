@@ -1,4 +1,4 @@
-//! What was found, as text and as JSON.
+//! Writes the results as text and as JSON.
 
 use std::fmt::Write as _;
 

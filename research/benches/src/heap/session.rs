@@ -1,4 +1,4 @@
-//! Running everything under every allocator, in turns whose order is drawn anew.
+//! Runs everything under every allocator, in turns whose order is drawn anew.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use super::workloads::{Group, HAND_OVER, Real, SEED, SUITE, Size, real};
 use crate::measure::in_order;
 use hearth_stats::Summary;
 
-/// Processes of which the floor is taken; fewer leave interrupts in it.
+/// Number of processes over which the floor is taken; fewer leave interrupts in it.
 const FLOOR_RUNS: [usize; 3] = [2, 3, 7];
 
-/// Everything that is needed to run.
+/// State of a session.
 pub struct Session<'a> {
     request: &'a Request,
     programs: Programs,
     allocators: &'a [Allocator],
     random: Random,
-    /// Told of what is about to run.
+    /// Called with each run that is about to start.
     progress: &'a mut dyn FnMut(&str),
     table: Table,
-    /// Programs that are not there.
+    /// Programs that are missing.
     skipped: Vec<String>,
 }
 
-/// All that was found, and a line for each program that is not there.
+/// All results, and a line for each program that is missing.
 pub struct Found {
     pub table: Table,
     pub skipped: Vec<String>,
 }
 
-/// Runs what is asked for. What fails under an allocator is told in its cells; an error is what
-/// concerns all.
+/// Runs the requested measurements. A failure under one allocator is reported in its cells; an
+/// error concerns all.
 pub fn measure(
     request: &Request,
     allocators: &[Allocator],
@@ -63,10 +63,10 @@ pub fn measure(
     })
 }
 
-/// By allocator: what its runs came to, in order, or why one failed.
+/// Each allocator's results, in the order of its runs, or why one failed.
 type Outcomes<T> = Vec<Result<Vec<T>, String>>;
 
-/// What a row is made of, of each allocator.
+/// One allocator's figures, from which rows are made.
 type Figures = BTreeMap<String, f64>;
 
 impl Session<'_> {
@@ -135,7 +135,7 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Runs a workload of ours so often, for the figures that it says.
+    /// Runs a workload of ours `repeats` times, for the figures that it prints.
     fn figures(&mut self, words: &str, repeats: usize, is_timed: bool) -> Outcomes<Figures> {
         self.alternate(words, repeats, |programs, under| {
             let (mut figures, ran) = programs.workload(under, words)?;
@@ -161,7 +161,7 @@ impl Session<'_> {
         });
     }
 
-    /// A row of a figure that the outcomes have.
+    /// Adds a row for a figure of the outcomes.
     fn add_figure(
         &mut self,
         group: Group,
@@ -223,7 +223,7 @@ impl Session<'_> {
             self.size().of(FLOOR_RUNS),
             |programs, under| {
                 if is_null && under.name != SYSTEM {
-                    // There is no allocator in it.
+                    // It uses no allocator.
                     return Ok((Figures::new(), false));
                 }
                 programs.workload(under, &words)?;
@@ -235,7 +235,7 @@ impl Session<'_> {
                         floors.insert(under.name.clone(), run);
                     }
                 }
-                // An interrupt is no reason to leave out a run: the floor is what removes them.
+                // A run with an interrupt stays in: the floor removes interrupts.
                 Ok((raw, false))
             },
         );
@@ -437,7 +437,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the suite comes to over all of its programs, real ones included.
+    /// Adds the suite's means over all of its programs, real ones included.
     fn means(&mut self) {
         let of_suite = |row: &&Row| matches!(row.group, Group::Suite | Group::Real);
         let (memory, speed): (Vec<&Row>, Vec<&Row>) = self
@@ -486,7 +486,7 @@ impl Session<'_> {
     }
 }
 
-/// Behind the name of a program: what was resident of it at most.
+/// Suffix of a program's name: its peak resident memory.
 pub const RESIDENT: &str = ", resident";
 const PEAK: &str = "peak-mb";
 /// Rows over all programs of the suite.
@@ -512,7 +512,7 @@ const FLOOR: [Percentile; 12] = [
     ("touch max", Which::Touch, From::Start, 100.0),
 ];
 
-/// Of single processes; frees for others have no floor.
+/// Percentiles of single processes; frees for others have no floor.
 const RAW: [Percentile; 6] = [
     ("malloc p50 raw", Which::Malloc, From::Steady, 50.0),
     ("malloc p99.9 raw", Which::Malloc, From::Steady, 99.9),
@@ -523,7 +523,7 @@ const RAW: [Percentile; 6] = [
 ];
 
 fn percentiles(run: &Latencies, wanted: &[Percentile]) -> Figures {
-    // Sorted once for all percentiles of the same operations, which stand together.
+    // Sorted once for all percentiles of the same operations, which are neighbours.
     let mut last: Option<(Which, From, Sorted)> = None;
     let figures = wanted.iter().filter_map(|&(name, which, from, percent)| {
         let (_, _, sorted) = match last.take() {
@@ -540,13 +540,13 @@ fn percentiles(run: &Latencies, wanted: &[Percentile]) -> Figures {
     figures.collect()
 }
 
-/// Of the slowest mallocs of rounds: the median over rounds.
+/// The median over rounds of each round's slowest malloc.
 fn typical(worst: &[f64]) -> f64 {
     Summary::of(worst).map_or(0.0, |worst| worst.median)
 }
 
-/// Everything at its smallest under one allocator: an error if an answer is wrong or anything else
-/// than what is asked for is missing. What was measured means nothing.
+/// Runs everything at its smallest under one allocator: an error if an answer is wrong or a run
+/// fails; programs that are missing are left out. The figures mean nothing.
 pub fn check(under: &Allocator) -> Result<(), String> {
     let request = Request {
         size: Size::Small,

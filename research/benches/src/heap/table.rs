@@ -1,4 +1,4 @@
-//! What was found: rows of one thing measured, a cell for each allocator.
+//! The table of results: a row for each thing measured, a cell for each allocator.
 
 use super::allocators::{SYSTEM, is_hearth};
 use super::workloads::Group;
@@ -22,17 +22,17 @@ pub enum Better {
     More,
 }
 
-/// What one allocator came to.
+/// Result of one allocator.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
-    /// By runs; one value where runs are merged.
+    /// A value for each run; one value where runs are merged.
     Values(Vec<f64>),
     /// It did not take part.
     Nothing,
     Failed(String),
 }
 
-/// All that was found.
+/// All results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     pub allocators: Vec<String>,
@@ -97,7 +97,7 @@ impl Table {
         }
     }
 
-    /// One's values over another's.
+    /// Ratio of one allocator's values to another's.
     pub fn ratio(&self, row: &Row, above: &str, below: &str) -> Option<Ratio> {
         match (self.cell(row, above)?, self.cell(row, below)?) {
             (Cell::Values(above), Cell::Values(below)) => ratio(above, below),
@@ -105,7 +105,7 @@ impl Table {
         }
     }
 
-    /// How many times as good as the system's, for each run of both; over one is better.
+    /// Factor by which it is better than the system's, for each run of both; over one is better.
     fn gains(&self, row: &Row, allocator: &str) -> Option<Vec<f64>> {
         let (Cell::Values(mine), Cell::Values(of_system)) =
             (self.cell(row, allocator)?, self.cell(row, SYSTEM)?)
@@ -119,7 +119,7 @@ impl Table {
         })
     }
 
-    /// The geometric mean over rows of what an allocator gains over the system's, for each turn in
+    /// The geometric mean over rows of an allocator's gain over the system's, for each turn in
     /// which all ran. Nothing if it did not run all of them: a mean of the others would flatter.
     pub fn geometric_mean(&self, rows: &[&Row], allocator: &str) -> Cell {
         let gains: Option<Vec<Vec<f64>>> =

@@ -1,15 +1,15 @@
 //! Times of single operations, as the workloads `latency` and `burst` write them down.
 //!
-//! A single run has whatever else the machine did in it: an interrupt costs more than any
+//! A single run includes all other work of the machine: an interrupt costs more than any
 //! allocator. But the same seed gives the same operations in every process, so the least time of
-//! each operation over several processes, the *floor*, has what the allocator does every time and
+//! each operation over several processes, the *floor*, has the allocator's own cost and
 //! little else. With two threads operations meet differently in each process; there the floor is a
 //! lower bound.
 
 use std::path::Path;
 
 const VERSION: u32 = 1;
-/// What is in the upper two bits of a word of `latency`.
+/// Values of the upper two bits of a word of `latency`.
 const MALLOC: u32 = 0;
 const FREE: u32 = 1;
 const TICKS: u32 = (1 << 30) - 1;
@@ -46,10 +46,10 @@ impl Words {
     }
 }
 
-/// What a thread of `latency` did.
+/// Operations of one thread of `latency`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Lane {
-    /// What was done and how long it took, an operation a word.
+    /// Kind and duration of each operation, an operation a word.
     operations: Vec<u32>,
     /// From before a malloc until its last page was written; empty if that was not measured.
     touches: Vec<u32>,
@@ -63,7 +63,7 @@ pub struct Latencies {
     lanes: Vec<Lane>,
 }
 
-/// Which operations are asked about.
+/// Kind of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
     Malloc,
@@ -74,7 +74,7 @@ pub enum Which {
     Remote,
 }
 
-/// From when on.
+/// Start of the operations that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// After the first quarter.
@@ -106,8 +106,8 @@ impl Latencies {
         Ok(Latencies { lanes })
     }
 
-    /// The least of each operation, of this and another run. What was freed for others stays as it
-    /// is: those operations cannot be told apart.
+    /// Keeps the least time of each operation of this and another run. Frees for other threads stay
+    /// as they are: those operations cannot be told apart.
     pub fn floor(&mut self, other: &Latencies) -> Result<(), String> {
         if self.lanes.len() != other.lanes.len() {
             return Err("two runs differ in their threads".to_owned());
@@ -170,7 +170,7 @@ fn floor(mine: &mut [u32], other: &[u32]) {
 }
 
 impl Sorted {
-    /// The time that so many of 100 operations do not exceed; None of none.
+    /// The time that `percent` of 100 operations do not exceed; None of none.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         let place = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
         self.0
@@ -212,16 +212,17 @@ impl Bursts {
         Err("two runs differ in their blocks".to_owned())
     }
 
-    /// The least of each malloc, of this and another run.
+    /// Keeps the least time of each malloc of this and another run.
     pub fn floor(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         floor(&mut self.mallocs, &other.mallocs);
         Ok(())
     }
 
-    /// Keeps each round as it was in the process in which its slowest malloc took least: what an
-    /// allocator does at other times in every process, and so is not in the floor, is in this. So
-    /// are interrupts, where a round is longer than what lies between them.
+    /// Keeps each round as it was in the process in which its slowest malloc took least: this
+    /// includes work that an allocator does at other times in every process, and that the floor
+    /// therefore lacks. It includes interrupts, too, where a round is longer than what lies between
+    /// them.
     pub fn calmest(&mut self, other: &Bursts) -> Result<(), String> {
         self.is_like(other)?;
         let rounds = self.mallocs.chunks_mut(self.blocks);

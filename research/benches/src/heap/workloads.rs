@@ -1,4 +1,4 @@
-//! What the allocators are asked to do: the programs of the suite, and how large everything is.
+//! The workloads of the allocators: the programs of the suite, and all sizes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::programs::Programs;
 use super::table::Better;
 use crate::peers::beside;
 
-/// What is measured together and can be asked for alone.
+/// Measurements that belong together and can be requested alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     Fast,
@@ -17,7 +17,7 @@ pub enum Group {
     Burst,
     Fragment,
     Suite,
-    /// Programs that nobody wrote for this; they count in the suite's means.
+    /// Programs not written for this benchmark; they count in the suite's means.
     Real,
     Threads,
     Forks,
@@ -52,7 +52,7 @@ impl Group {
         Group::ALL.into_iter().find(|group| group.name() == name)
     }
 
-    /// What is asked, and what there is to know of the answer.
+    /// The question asked, and notes on its answer.
     pub fn question(self) -> &'static str {
         match self {
             Group::Fast => {
@@ -100,10 +100,10 @@ impl Group {
     }
 }
 
-/// How much is done.
+/// Amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// Only whether the answers are right.
+    /// Checks only whether the answers are right.
     Small,
     /// A tenth or so.
     Brief,
@@ -121,7 +121,7 @@ impl Size {
     }
 }
 
-/// The seed of whatever draws.
+/// The seed of all random choices.
 pub const SEED: u64 = 2013;
 
 /// A program of `research/benches/heap`.
@@ -130,7 +130,7 @@ pub struct Workload {
     pub name: &'static str,
     /// The command of `heap`, by size.
     pub words: [&'static str; 3],
-    /// What it says of itself: a time or a rate.
+    /// The kind of figure that it reports: a time or a rate.
     pub better: Better,
 }
 
@@ -219,7 +219,7 @@ pub const SUITE: [Workload; 17] = [
             "cache-thrash 2 1000 8 200000",
         ],
     ),
-    // Skewed sizes replaced at random, with what is in them used: what alloc-test does.
+    // Skewed sizes replaced at random, their contents used, as alloc-test does.
     timed(
         "replace-1",
         [
@@ -300,11 +300,11 @@ pub const SUITE: [Workload; 17] = [
     ),
 ];
 
-/// What the goals compare cross-thread frees by.
+/// The workload by which the goals compare cross-thread frees.
 pub const HAND_OVER: &str = "hand-over-2";
 
-/// A program of the system's, or Hearth's compiler, and what it must say; None where that is not
-/// known beforehand and only has to be the same under all.
+/// A program of the system's, or Hearth's compiler, and its expected output; None where that is
+/// not known beforehand and only has to be the same under all.
 #[derive(Clone, Debug)]
 pub struct Real {
     pub name: &'static str,
@@ -312,9 +312,9 @@ pub struct Real {
     pub answer: Option<String>,
 }
 
-/// Those that are there, and a line for each that is not. In the place of the source's gawk, cfrac,
-/// espresso and p2c, of which only the first is in Debian: what allocates much and little at a
-/// time, from interpreters to compilers.
+/// Programs that are installed, and a line for each that is not. They stand in for the source's
+/// gawk, cfrac, espresso and p2c, of which only the first is in Debian: programs that allocate much
+/// and little at a time, from interpreters to compilers.
 pub fn real(programs: &Programs, size: Size) -> Result<(Vec<Real>, Vec<String>), String> {
     let text = text(size);
     let path = programs.file("words");
@@ -419,7 +419,7 @@ fn found(name: &str) -> Result<String, String> {
         })
 }
 
-/// What is first on the path may be a script that looks for it.
+/// Finds the interpreter itself: the first `python3` on the path may be a script that looks for it.
 fn python3() -> Result<String, String> {
     let output = std::process::Command::new(found("python3")?)
         .args(["-c", "import sys; print(sys.executable)"])
@@ -473,7 +473,7 @@ fn text(size: Size) -> Text {
     }
 }
 
-/// A text in C of so many functions.
+/// A text in C with the given number of functions.
 fn functions(count: usize) -> String {
     let mut text = String::from("int f0(int x) { return x; }\n");
     for n in 1..=count {

@@ -1,10 +1,10 @@
-//! Components beside the tasks, goroutines, processes and threads of others: what a message, a
-//! component and a second core cost.
+//! Compares components with the tasks, goroutines, processes and threads of others: the cost of a
+//! message, a component and a second core.
 //!
 //! A [`Row`] is a question with the programs that answer it: one in Insense below
 //! `research/benches/runtime`, and the same shape in the programs below `research/benches/peers`.
 //! Rows are independent of what is installed; a peer that is missing is named in what was
-//! [found](Found) and nothing else changes. How a row is measured is told in [`session`].
+//! [found](Found) and nothing else changes. [`session`] says how a row is measured.
 
 pub mod rows;
 pub mod session;
@@ -13,7 +13,7 @@ pub mod sides;
 pub use session::{Effort, Found, measure};
 pub use sides::Who;
 
-/// A question and who answers it.
+/// A question and the programs that answer it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Row {
     /// Stem of the Insense program below `research/benches/runtime`; the peers' programs know the
     /// row by the same name.
     pub program: &'static str,
-    /// Workers, and cores for whoever takes part.
+    /// Number of workers, and of cores for each side.
     pub workers: usize,
     pub measure: Measure,
     pub besides: &'static [Beside],
@@ -31,23 +31,23 @@ pub struct Row {
     pub small: (u32, i32),
 }
 
-/// What is measured.
+/// The quantity measured.
 #[derive(Clone, Copy, Debug)]
 pub enum Measure {
     /// Nanoseconds for each of the `units` that a round has. The rounds are chosen for each side so
-    /// that a run takes long enough; `answer` says what so many rounds print.
+    /// that a run takes long enough; `answer` gives the output for that number of rounds.
     Time {
         unit: &'static str,
         units: f64,
         answer: fn(u32) -> i32,
     },
-    /// Bytes resident for each of so many, beyond what a run with one has; fewer for peers.
+    /// Bytes resident for each of `count`, beyond what a run with one has; fewer for peers.
     Memory { count: u32, count_of_peers: u32 },
-    /// How many times faster on so many cores as there are workers than on one.
+    /// Speed on as many cores as there are workers, divided by the speed on one.
     SpeedUp,
 }
 
-/// Somebody beside Hearth.
+/// A peer that Hearth is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
     pub who: Who,
@@ -55,10 +55,10 @@ pub struct Beside {
     pub aside: Option<&'static str>,
 }
 
-/// What is wanted of Hearth.
+/// Goal for Hearth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Goal {
-    /// Either is enough: so much, or such a share of the best peer's.
+    /// Either is enough: this value, or this share of the best peer's.
     AtMost {
         value: Option<f64>,
         share_of_best: Option<f64>,
@@ -71,7 +71,7 @@ impl Row {
         Who::Hearth(self.program)
     }
 
-    /// What is written behind a value.
+    /// Unit that is written behind a value.
     pub fn unit(&self) -> String {
         match self.measure {
             Measure::Time { unit, .. } => format!("ns a {unit}"),

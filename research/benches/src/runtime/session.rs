@@ -1,9 +1,9 @@
-//! Measuring a row: all its sides in one session, in turn, bound to the same cores.
+//! Measures a row: all its sides in one session, in turn, bound to the same cores.
 //!
 //! Sides differ by factors of a hundred, so each has its own number of rounds, chosen such that a
 //! run takes `RUN_S` beyond its start. The start, a run of one round, is measured before and
-//! subtracted, since some peers take a tenth of a second for it. Every answer is compared with what
-//! so many rounds must give.
+//! subtracted, since some peers take a tenth of a second for it. Every answer is compared with the
+//! one that its number of rounds must give.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::{Goal, Measure, Row, Who};
 use crate::measure::{self, Kept, Run, in_turn, peak, pin, run};
 use hearth_stats::{Ratio, Summary, ratio};
 
-/// How much to measure.
+/// Amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub repeats: usize,
@@ -23,26 +23,26 @@ pub struct Effort {
 /// Seconds of a run without its start: long enough to time, short enough to fit between the
 /// disturbances of a shared host.
 const RUN_S: f64 = 0.3;
-/// Runs of one round, of which the median is subtracted.
+/// Number of runs of one round, whose median is subtracted.
 const STARTS: usize = 5;
-/// Runs to find out how many rounds take as long as is wanted, within a factor of two.
+/// Number of runs to find the rounds that take as long as is wanted, within a factor of two.
 const TRIES: usize = 32;
 /// Memory repeats itself better than time does.
 const MEMORY_REPEATS_MAX: usize = 5;
 /// More rounds would not fit the integers of 32 bits of most sides.
 const ROUNDS_MAX: f64 = 5e8;
 
-/// What came out.
+/// Result of a row.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub hearth: Side,
     pub besides: Vec<Side>,
-    /// Those that are missing, and what to do.
+    /// Peers that are missing, and what to do.
     pub skipped: Vec<String>,
     pub cores: Vec<usize>,
 }
 
-/// What came out for one side.
+/// Result of one side.
 #[derive(Clone, Debug)]
 pub struct Side {
     pub who: Who,
@@ -245,14 +245,14 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What a run of one round takes.
+    /// Time that a run of one round takes.
     fn start(&self, who: Who, cores: &[usize]) -> Result<f64, String> {
         let runs = (0..STARTS).map(|_| Ok(self.run(who, 1, cores)?.times.wall));
         let seconds = runs.collect::<Result<Vec<f64>, String>>()?;
         Ok(Summary::of(&seconds).map_or(0.0, |summary| summary.median))
     }
 
-    /// How many rounds take as long as is wanted.
+    /// Number of rounds that take as long as is wanted.
     fn enough(&self, who: Who, start_s: f64, cores: &[usize]) -> Result<u32, String> {
         let mut rounds = f64::from(self.row.small.0);
         for _ in 0..TRIES {
@@ -292,7 +292,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The most bytes that were resident.
+    /// Peak resident bytes.
     fn peak(&self, who: Who, rounds: u32, cores: &[usize]) -> Result<f64, String> {
         let setting = self.setting(rounds, cores);
         let (command, input) = self.programs.command(who, &setting)?;

@@ -1,4 +1,4 @@
-//! Who takes part, and how each is started.
+//! The sides of a comparison, and how each is started.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::peers;
 pub enum Who {
     /// A program below `research/benches/runtime`.
     Hearth(&'static str),
-    /// Of `research/benches/peers/c`, the row under this name.
+    /// The row with this name in `research/benches/peers/c`.
     C(&'static str),
-    /// Of `research/benches/peers/rust`, with this library.
+    /// `research/benches/peers/rust`, with this library.
     Rust(&'static str),
     Go,
     /// Each goroutine on a thread of its own.
@@ -50,10 +50,10 @@ impl Who {
     }
 }
 
-/// How one run is to be.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
-    /// What the peers call the row.
+    /// The peers' name of the row.
     pub row: &'a str,
     pub rounds: u32,
     /// The cores that the programs are bound to; as many workers.
@@ -65,7 +65,7 @@ pub struct Setting<'a> {
 pub struct Programs(HashMap<&'static str, (PathBuf, Workshop)>);
 
 impl Programs {
-    /// Builds what is not there yet.
+    /// Builds the programs that are not there yet.
     pub fn add(&mut self, program: &'static str) -> Result<(), String> {
         if !self.0.contains_key(program) {
             let workshop = Workshop::new(program)?;
@@ -75,7 +75,7 @@ impl Programs {
         Ok(())
     }
 
-    /// A side's command and what it reads. An error says what is missing and what to do.
+    /// A side's command and its input. An error says what is missing and what to do.
     pub fn command(&self, who: Who, setting: &Setting<'_>) -> Result<(Command, String), String> {
         let words = [setting.row.to_owned(), setting.rounds.to_string()];
         let tool = |name: &str| -> Result<Command, String> {
@@ -94,7 +94,7 @@ impl Programs {
                 command
                     .env("HEARTH_CARRIER", "workers")
                     .env("HEARTH_WORKERS", &workers)
-                    // Those that do not say where they run are dealt out over the workers.
+                    // Components that do not say where they run are dealt out over the workers.
                     .env("HEARTH_PLACE", "spread");
                 return Ok((command, insense_input(setting)));
             }

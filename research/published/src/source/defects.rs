@@ -6,7 +6,7 @@
 
 use super::{Access, ERRATA, Erratum, Latency, Parameters, Slope, Type};
 
-/// One error of the printed equations that changes what they give.
+/// One error of the printed equations that changes their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Defect {
     /// Writes to the third level cost as much as writes to memory.
@@ -38,24 +38,24 @@ impl Defect {
         Self::SlopesByType,
     ];
 
-    /// Those of equation 3.7.
+    /// Defects of equation 3.7.
     pub const OF_3_7: &'static [Self] = &[
         Self::ThirdLevelWritesAsMemory,
         Self::ThirdLevelReadsAsMemory,
         Self::FirstLevelReadsByByte,
     ];
 
-    /// Those of equations 7.7 to 7.10.
+    /// Defects of equations 7.7 to 7.10.
     pub const OF_7_7_TO_7_10: &'static [Self] = &[Self::EventsAboveSecondLevel, Self::ForeignBase];
 
-    /// Those of equations 7.13 and 7.14.
+    /// Defects of equations 7.13 and 7.14.
     pub const OF_7_13_AND_7_14: &'static [Self] = &[
         Self::FirstLevelReadsByByte,
         Self::DeeperLevelsByByte,
         Self::ForeignBase,
     ];
 
-    /// Those of equations 7.15 and 7.16.
+    /// Defects of equations 7.15 and 7.16.
     pub const OF_7_15_AND_7_16: &'static [Self] = &[
         Self::FirstLevelReadsByByte,
         Self::ForeignBase,
@@ -82,7 +82,7 @@ impl Defect {
         Self::ALL.into_iter().find(|defect| defect.name() == name)
     }
 
-    /// What the page says and what it must mean.
+    /// The printed text and its intended meaning.
     #[must_use]
     pub fn erratum(self) -> &'static Erratum {
         let number = match self {

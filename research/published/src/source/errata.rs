@@ -1,4 +1,4 @@
-//! Where the printed equations differ from what they must mean.
+//! Differences between the printed equations and their intended meaning.
 
 /// One difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,9 +7,9 @@ pub struct Erratum {
     pub number: u32,
     /// The equations concerned.
     pub equations: &'static str,
-    /// What the page says.
+    /// The text on the page.
     pub printed: &'static str,
-    /// What we compute instead.
+    /// The text that we compute instead.
     pub intended: &'static str,
 }
 

@@ -3,11 +3,11 @@
 //! One thread writes `n` bytes, then a second one reads them: `d_comm = d_write + Control +
 //! d_read`. The data lies in the smallest level that holds all of it (a step, not a mixture). The
 //! first word of a line pays that level's latency, the other words of the line pay the first
-//! level's. Where the two threads run enters through `Control` alone.
+//! level's. The place of the two threads enters through `Control` alone.
 //!
 //! The printed equations contradict each other in places. [`ERRATA`] lists each difference,
 //! [`printed`] evaluates the equations as they stand on the page, and a [`Defect`] commits one
-//! error at a time, for whoever wants to compare.
+//! error at a time, for comparison.
 
 mod defects;
 mod errata;
@@ -75,7 +75,7 @@ pub enum Access {
     Read,
 }
 
-/// How the term for faults and interrupts beyond the last cache level is computed.
+/// Computation of the term for faults and interrupts beyond the last cache level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slope {
     /// From the costs and rates of the events (equations 7.7 and 7.8).
@@ -111,7 +111,7 @@ impl Control {
         self.interrupts_ns + self.context_switches_ns
     }
 
-    /// `I`, ns: what the operating system adds and no one asked for.
+    /// `I`, ns: the unrequested addition of the operating system.
     #[must_use]
     pub fn unwanted_ns(&self) -> f64 {
         self.interrupts_and_switches_ns() + self.major_faults_ns + self.minor_faults_ns
@@ -164,7 +164,7 @@ impl Parameters {
         }
     }
 
-    /// `Control_t(n)` (7.5 to 7.12), ns: what an exchange of nothing costs, and beyond the last
+    /// `Control_t(n)` (7.5 to 7.12), ns: the cost of an exchange of no data, and beyond the last
     /// cache level the faults and interrupts that the source saw there.
     ///
     /// Two faults are taken off because the base holds them already.

@@ -1,4 +1,4 @@
-//! What the equations are evaluated with, and the source's two machines.
+//! Parameters of the equations, and the source's two machines.
 
 use hearth_machine::profile::{Carrier, Level as Place, Profile};
 
@@ -38,11 +38,11 @@ impl Latency {
 pub struct Level {
     /// `l_L1`, `l_L2`, … in bytes.
     pub capacity_bytes: u64,
-    /// What an access costs there.
+    /// Cost of an access there.
     pub latency: Latency,
 }
 
-/// What an exchange of no data costs, by type.
+/// Cost of an exchange of no data, by type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZeroData {
     /// Means for types 1, 2, 3, ns (table 6.2).
@@ -75,7 +75,7 @@ impl BeyondLastLevel {
         self.fault_ns / self.bytes_per_fault + self.interrupt_ns / self.bytes_per_interrupt
     }
 
-    /// Nanoseconds a byte, computed in the way that is asked for.
+    /// Nanoseconds a byte, computed as `slope` says.
     #[must_use]
     pub fn per_byte_ns(&self, slope: Slope) -> f64 {
         let rounded = self.rounded_slope_ns_per_byte;
@@ -86,8 +86,8 @@ impl BeyondLastLevel {
     }
 }
 
-/// What the printed equations say otherwise for a machine; needed by [`super::printed`] and for a
-/// [`super::Defect`].
+/// Parameters that the printed equations have otherwise for a machine; needed by [`super::printed`]
+/// and for a [`super::Defect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The size above which 7.7 to 7.10 add the operating system's term, bytes.
@@ -105,7 +105,7 @@ pub struct Printed {
 /// A machine as the source's model knows one: two, three or any other number of levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// For people.
+    /// Name for people.
     pub name: String,
     /// `ns`: the size of one access, bytes. Must be positive.
     pub word_bytes: f64,
@@ -119,7 +119,7 @@ pub struct Parameters {
     pub zero_data: ZeroData,
     /// The operating system's part beyond the last level, if it is modelled.
     pub beyond: Option<BeyondLastLevel>,
-    /// What the source prints otherwise.
+    /// Parameters that the source prints otherwise.
     pub printed: Option<Printed>,
 }
 
@@ -196,9 +196,9 @@ impl Parameters {
     /// and no term beyond the last level.
     ///
     /// `Control` is the hand-over by `carrier` between the first pair of each type. A type that the
-    /// machine lacks takes the nearest one's that it has: the model is then not to be asked for it.
-    /// What the profile lacks is [assumed](Profile::with_defaults). Deviations are half the width
-    /// of the figure's interval over 1.96.
+    /// machine lacks takes the nearest one's that it has: do not ask the model for it then.
+    /// Figures that the profile lacks are [assumed](Profile::with_defaults). Deviations are half
+    /// the width of the figure's interval over 1.96.
     #[must_use]
     pub fn from_profile(profile: &Profile, carrier: Carrier) -> Self {
         let profile = profile.clone().with_defaults();

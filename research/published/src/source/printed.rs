@@ -1,7 +1,7 @@
 //! The equations exactly as printed, defects included (see [`super::ERRATA`]).
 //!
-//! Only useful beside the intended form. Equations 7.7 to 7.16 exist for the two published
-//! machines alone and give `None` for others.
+//! Only useful in comparison with the intended form. Equations 7.7 to 7.16 exist for the two
+//! published machines alone and give `None` for others.
 
 use super::{Access, Parameters, Type};
 

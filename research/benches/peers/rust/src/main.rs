@@ -1,4 +1,4 @@
-//! What Hearth's components are measured beside, in Rust: `rust-peers LIBRARY ROW ROUNDS`.
+//! Peers in Rust that Hearth's components are measured against: `rust-peers LIBRARY ROW ROUNDS`.
 //!
 //! The same shapes as `research/benches/runtime/*.isf`. LIBRARY says which channels and what
 //! carries those at their ends:

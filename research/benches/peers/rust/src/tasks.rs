@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
-/// Channels of a library. What fails can only fail because the other end is gone, which is a bug.
+/// Channels of a library. An operation can only fail because the other end is gone, which is a bug.
 pub trait Library: 'static {
     type Sender<T: Send + 'static>: Send + Sync + 'static;
     type Receiver<T: Send + 'static>: Send + 'static;
@@ -135,7 +135,7 @@ pub fn run<L: Library>(row: &str, rounds: i32, threads: usize) -> Option<i32> {
             .build()
     };
     let runtime = runtime.expect("threads");
-    // As a task like the others; what is blocked on is driven in another way.
+    // A task like the others: a future that is blocked on is driven in another way.
     let row = row.to_owned();
     let all = async move {
         match row.as_str() {

@@ -5,7 +5,7 @@ use std::thread;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Channels of a library. What fails can only fail because the other end is gone, which is a bug.
+/// Channels of a library. An operation can only fail because the other end is gone, which is a bug.
 pub trait Library {
     type Sender: Send + 'static;
     type Receiver: Send + 'static;
@@ -62,8 +62,8 @@ pub fn run<L: Library>(row: &str, rounds: i32) -> Option<i32> {
     }
 }
 
-/// Binds the calling thread to the place-th of the cores it may use. Where that is refused, the
-/// system goes on to choose.
+/// Binds the calling thread to the place-th of the cores it may use. If that is refused, the
+/// system keeps choosing.
 fn keep_on(place: usize) {
     let this = Pid::from_raw(0);
     let Ok(allowed) = sched_getaffinity(this) else {
