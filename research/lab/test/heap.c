@@ -1,6 +1,6 @@
 /* Reports where a preloaded allocator puts blocks, by asking the kernel block by block.
  *
- *   heap places        five ways in which memory gets to the wrong node, and how much of it does not
+ *   heap places        five ways in which memory gets to the wrong node, and how much does not
  *   heap fill NODE     from a CPU of that node, allocates until every node has served, and
  *                      prints the nodes in the order in which they began to
  *

@@ -1,9 +1,9 @@
-/* What the six problems in C share: their arguments, threads that may be bound to a core, an array that
- * is incremented, and a hand-over. They communicate as one does in C, through memory that threads share,
- * guarded by a mutex.
+/* Common parts of the six problems in C: their arguments, threads that may be bound to a core, an
+ * array that is incremented, and a hand-over. Threads communicate through shared memory, guarded by
+ * a mutex.
  *
- * Arguments: groups, passes, rounds, then a core for each thread in the order in which they are made, or
- * none.
+ * Arguments: groups, passes, rounds, then a core for each thread in the order in which the threads
+ * are made, or none.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
