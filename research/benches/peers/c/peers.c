@@ -4,7 +4,7 @@
  *                     empty, beside its value; a waiting thread looks at it for a while, then
  *                     sleeps on a futex.
  * line                two threads write a number each, on its own line, as soon as they see
- *                     the other: about the time of a message to another core and back.
+ *                     the other's: about the time of a message to another core and back.
  * memcpy              1 MiB copied between two blocks: no copy through a channel can beat it.
  * burn                plain computing, to see what two processes at the same time reach.
  */
