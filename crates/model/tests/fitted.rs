@@ -212,8 +212,8 @@ fn questions_without_an_answer_say_why() {
     };
     assert_eq!(
         error(Between::Relation(relation), Carrier::Spin),
-        "no two hardware threads of this machine are related as asked (same package, same node): \
-         name a pair instead"
+        "no two hardware threads of this machine have the relation asked for (same \
+         package, same node): name a pair instead"
     );
     assert!(error(Between::Pair(Thread(1), Thread(1)), Carrier::Spin).contains("`threads`"));
 

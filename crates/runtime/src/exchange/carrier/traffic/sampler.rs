@@ -113,7 +113,6 @@ pub(crate) enum Interest {
 ///
 /// A sampled run ends when the next begins or the worker rests, so nothing needs checking at the
 /// end of each run.
-/// is to be asked at the end of each.
 pub(crate) struct Sampler {
     interest: Interest,
     /// The run is watched, and the sizes of values are wanted.
