@@ -8,12 +8,7 @@
 //!   and leave it again.
 //!
 //! A parent assembles its children, so what it takes from them is no edge. Tests and loom models
-//! are left out. Run with `--nocapture` to see the circles of the crates in [`EXCEPTIONS`].
-
-#![expect(
-    clippy::print_stdout,
-    reason = "the circles are for the reader of the test"
-)]
+//! are left out. A failure names the edges whose removal would open the circle.
 
 mod support;
 
@@ -26,13 +21,6 @@ use std::str::FromStr as _;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use support::root;
 use support::workspace::crates;
-
-/// Crates with circles, and what will cut them. The list only shrinks: a crate that has none any
-/// more must leave it.
-const EXCEPTIONS: &[(&str, &str)] = &[(
-    "hearth-runtime",
-    "channels and carriers of the exchange use each other, as parts of the embedding do",
-)];
 
 /// Modules that a circle may hold: a type and the few files that its code is spread over.
 const MODULES_MAX: usize = 4;
@@ -550,20 +538,9 @@ fn modules_depend_one_way() {
         let Some(modules) = Reader::read_crate(&root().join(&room.folder).join("src")) else {
             continue;
         };
-        let (name, found) = (room.name, complaints(&modules));
-        let exception = EXCEPTIONS.iter().find(|(excused, _)| *excused == name);
-        match exception {
-            None if !found.is_empty() => {
-                let _ = write!(wrong, "{name}:\n{found}");
-            }
-            Some(_) if found.is_empty() => {
-                let _ = writeln!(
-                    wrong,
-                    "{name} has no circle any more: take it off EXCEPTIONS"
-                );
-            }
-            Some(_) => print!("{name}:\n{found}"),
-            None => {}
+        let found = complaints(&modules);
+        if !found.is_empty() {
+            let _ = write!(wrong, "{}:\n{found}", room.name);
         }
     }
     assert!(

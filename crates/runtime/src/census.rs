@@ -1,6 +1,7 @@
 //! Counts live runtime objects, for tests that look for leaks.
 
-use crate::exchange::channel::{hub::Hub, link};
+use crate::exchange::channel::hub::Hub;
+use crate::exchange::line;
 use crate::seats::{registry, waits};
 
 /// Number of live objects of each kind. Exact while nothing runs.
@@ -21,7 +22,7 @@ pub fn take() -> Census {
     Census {
         components: registry::running(),
         hubs: Hub::in_use(),
-        links: link::in_use(),
+        links: line::in_use(),
         waits: waits::open_waits(),
     }
 }

@@ -83,15 +83,15 @@ pub use seats::seat;
 
 /// The functions of `hearth.h`, for Rust code that makes components by hand.
 pub mod c {
+    pub use crate::exchange::block::{hearth_component_release, hearth_component_retain};
     pub use crate::exchange::channel::{
         hearth_acknowledge, hearth_channel_new, hearth_channel_release, hearth_channel_retain,
         hearth_connect, hearth_disconnect, hearth_receive, hearth_release_sender, hearth_select,
         hearth_select_waits, hearth_send,
     };
     pub use crate::exchange::component::{
-        hearth_component_new, hearth_component_release, hearth_component_retain,
-        hearth_component_start, hearth_next_pass_slow, hearth_port_assign, hearth_port_of,
-        hearth_stop,
+        hearth_component_new, hearth_component_start, hearth_next_pass_slow, hearth_port_assign,
+        hearth_port_of, hearth_stop,
     };
     pub use crate::exchange::timers::{hearth_set_rtimer, hearth_set_timer, hearth_unset_timer};
     pub use crate::exchange::values::heap::{hearth_alloc, hearth_alloc_zeroed, hearth_free};

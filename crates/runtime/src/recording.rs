@@ -174,14 +174,9 @@ pub(crate) unsafe fn made(creator: *mut Component, component: *mut Component) {
 
 /// Records a sample, which stands for several waits of a component at a half-channel, at the
 /// component's port if the half-channel is one.
-pub(crate) fn sampled(
-    seat: &Seat,
-    at: impl FnOnce() -> Option<Port>,
-    stands_for: u64,
-    bytes: Option<usize>,
-) {
+pub(crate) fn sampled(seat: &Seat, at: Option<Port>, stands_for: u64, bytes: Option<usize>) {
     if let Some(recorder) = recorder()
-        && let Some((owner, port)) = at()
+        && let Some((owner, port)) = at
         && owner == seat.id
     {
         recorder.sampled(owner, port, stands_for, bytes.map(|bytes| bytes as u64));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::abi::literal;
-use crate::exchange::carrier;
+use crate::exchange::channel::inflate::inflate;
 use crate::exchange::channel::{Channel, hub};
 use crate::ground::output;
 use crate::seats::exceptions::place_of;
@@ -46,7 +46,7 @@ pub(crate) fn of_all() -> String {
     for seat in seats {
         // SAFETY: nothing runs, so no component ends meanwhile, and every offer stands still.
         unsafe {
-            carrier::inflate((*seat).component());
+            inflate((*seat).component());
             blocked.push(look_at(&*seat));
         }
     }

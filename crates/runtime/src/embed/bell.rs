@@ -17,6 +17,7 @@ use super::visit;
 use crate::abi::{Component, ROUSED, Step};
 use crate::c;
 use crate::exchange::channel::Channel;
+use crate::exchange::channel::inflate::inflate;
 use crate::exchange::{carrier, channel};
 use crate::ground::sync::lock_std as lock;
 use crate::seats::seat::seat_of;
@@ -141,7 +142,7 @@ impl Drop for Bell {
 /// # Safety
 /// The component is alive, and the caller counted as running.
 pub(super) unsafe fn rouse(component: *mut Component) {
-    carrier::inflate(component);
+    inflate(component);
     // SAFETY: as the caller promises; called off, the component is the caller's until it is woken.
     unsafe {
         let seat = seat_of(component);
@@ -159,7 +160,7 @@ pub(super) unsafe fn rouse(component: *mut Component) {
 /// # Safety
 /// The component runs the calling code.
 pub(super) unsafe fn call_off_own(component: *mut Component) -> bool {
-    carrier::inflate(component);
+    inflate(component);
     // SAFETY: called off by itself, the component does not have to be woken.
     unsafe {
         let seat = seat_of(component);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::Placement;
+use super::placement::Placement;
 
 const NOT_IN_COMPONENT: &str =
     "no component awaits this; outside of components use a `Sender` or a `Receiver`";

@@ -37,6 +37,7 @@ mod foreign;
 mod half;
 mod life;
 mod operation;
+mod placement;
 mod placing;
 mod queue;
 mod select;
@@ -55,9 +56,10 @@ pub use foreign::{Foreign, ForeignType, Port, Program, find};
 pub use half::{Half, connect};
 pub use life::{ComponentSettings, End, Handle, is_inside, spawn};
 pub use operation::{Receive, Send};
+pub use placement::Placement;
 pub use placing::{
-    ComponentPlacement, Move, MoveReason, Placement, PlacementChange, PlacementEvent, listen,
-    missing, placements, set_core,
+    ComponentPlacement, Move, MoveReason, PlacementChange, PlacementEvent, listen, missing,
+    placements, set_core,
 };
 pub use select::{Arms, Either, Either3, Either4, Either5, Either6, Select, Slice};
 

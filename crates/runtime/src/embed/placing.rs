@@ -8,6 +8,7 @@ use hearth_sys::affinity;
 
 use super::error::{PlacementError, StartError};
 use super::life::with_current;
+use super::placement::Placement;
 use super::{Carrier, Runtime, Settings};
 use crate::abi::{ComponentType, literal};
 use crate::c;
@@ -22,28 +23,6 @@ use crate::seats::seat::Identity;
 pub use crate::placer::{
     Event as PlacementEvent, Happened as PlacementChange, Move, Why as MoveReason,
 };
-
-/// The policy for components without a CPU of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// On the worker of the creating component, or the first worker without one; with threads,
-    /// wherever the operating system puts them.
-    #[default]
-    WithCreator,
-    /// On the CPUs in turn.
-    Spread,
-    /// All on the first CPU.
-    Single,
-    /// At random, by the seed if there is one.
-    Random,
-    /// As [`Placement::WithCreator`], until an idle worker steals some from a busy one: components
-    /// that compute, not those that talk. With threads as [`Placement::WithCreator`].
-    Steal,
-    /// As [`Placement::WithCreator`] or where a plan says, and then near the components they talk
-    /// with: samples of messages and of running times show which components talk and which
-    /// compute, and components move when that pays.
-    Talk,
-}
 
 /// Parses `Worker#3` as the third `Worker`.
 fn numbered(component: &str) -> Option<(&str, u32)> {

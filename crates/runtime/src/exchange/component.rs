@@ -1,29 +1,25 @@
 //! A component's life: creation, start, stop, end, release.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::carrier::waits::request_stop;
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
+use crate::exchange::block::{Layout, port_place, release};
+use crate::exchange::carrier::{self, waits};
+use crate::exchange::channel::inflate::inflate;
 use crate::exchange::channel::{self, Channel, Origin};
-use crate::exchange::{carrier, values::heap};
+use crate::exchange::values::heap;
 use crate::ground::choices::Choices;
 use crate::ground::runtime;
-use crate::ground::sync::lock_std as lock;
+use crate::ground::sync::{fence, lock_std as lock};
 use crate::ground::{exits, options};
 use crate::hooks::{self, By, Choice, simulation};
 use crate::recording;
 use crate::seats::registry;
+use crate::seats::seat::attention::{PORT_REPLACED, STOP_REQUESTED};
 use crate::seats::seat::{Seat, seat_of};
-
-/// Bits of `attention`.
-const STOP_REQUESTED: u8 = 1;
-const PORT_REPLACED: u8 = 2;
-/// Set while a server migrates to its callers: keeps it off the paths on which it would wait
-/// lightly.
-pub(crate) const COMES_TO_CALLERS: u8 = 4;
 
 /// Held while a port is looked up or replaced from outside the component. Both are rare.
 /// Process-wide: code that may connect anything may replace any port.
@@ -48,11 +44,11 @@ pub(crate) unsafe fn make(
     unsafe {
         carrier::rejoin(creator);
         let ports = abi::ports(of);
-        let plan = Plan::of(&*of);
-        let block = heap::common_zeroed(creator, plan.total).cast::<u8>();
+        let layout = Layout::of(&*of);
+        let block = heap::common_zeroed(creator, layout.total).cast::<u8>();
         // The parts find each other by their addresses.
         let _ = block.expose_provenance();
-        let component = block.add(plan.component()).cast::<Component>();
+        let component = block.add(layout.component()).cast::<Component>();
         let identity = registry::identify(of);
         let choices = match (options::get().seed, creator.is_null()) {
             (None, _) => Choices::default(),
@@ -65,7 +61,7 @@ pub(crate) unsafe fn make(
             (hooks::get().choose)(core, of, &identity)
         };
         let core = choice.map(|choice| choice.core);
-        let seat = block.add(plan.seat).cast::<Seat>();
+        let seat = block.add(layout.seat).cast::<Seat>();
         (*component).r#type = of;
         (*component).home = carrier::place(core).cast();
         seat.write(Seat::new(identity, choices, ports.len() as u16));
@@ -89,7 +85,7 @@ pub(crate) unsafe fn make(
             Some(passes) if !identity.service => allow_passes(component, passes),
             _ => (*component).passes_left = UNCOUNTED,
         }
-        // Its memory keeps the runtime; `let_go` releases it.
+        // Its memory keeps the runtime; `block::let_go` releases it.
         let _ = Arc::into_raw(runtime::handle());
         for (index, port) in ports.iter().enumerate() {
             let channel = block.cast::<Channel>().add(index);
@@ -104,44 +100,6 @@ pub(crate) unsafe fn make(
             recording::made(creator, component);
         }
         component
-    }
-}
-
-/// The layout of a component's block of memory:
-///
-/// ```text
-/// 0            48               48·n      48·n + 64
-/// half-channel half-channel ... seat      component: header, fields
-/// ```
-///
-/// Each finds the others without pointers: a half-channel knows its distance from the seat.
-struct Plan {
-    seat: usize,
-    total: usize,
-}
-
-/// Most half-channels of a component: together with its references, which count as one, they are
-/// counted in 16 bits.
-const PORTS_MAX: u32 = u16::MAX as u32 - 1;
-
-impl Plan {
-    fn of(of: &ComponentType) -> Plan {
-        if of.port_count > PORTS_MAX {
-            exits::unfit(&format!(
-                "a component cannot have {} half-channels in its interface, {PORTS_MAX} are the most; \
-                 split it into several components",
-                of.port_count
-            ));
-        }
-        let seat = of.port_count as usize * size_of::<Channel>();
-        Plan {
-            seat,
-            total: seat + size_of::<Seat>() + of.size,
-        }
-    }
-
-    fn component(&self) -> usize {
-        self.seat + size_of::<Seat>()
     }
 }
 
@@ -185,15 +143,6 @@ unsafe fn goes_on(component: *mut Component) -> bool {
     }
 }
 
-/// The place of a port's half-channel in the struct.
-///
-/// # Safety
-/// `offset` is that of a port.
-unsafe fn port_place(component: *mut Component, offset: usize) -> *mut *mut Channel {
-    // SAFETY: as the caller promises.
-    unsafe { component.byte_add(offset).cast() }
-}
-
 /// Starts it.
 ///
 /// # Safety
@@ -216,6 +165,14 @@ pub(crate) unsafe fn start(component: *mut Component) {
 pub(crate) fn stop(seat: &Seat) {
     attend(seat, STOP_REQUESTED);
     request_stop(seat);
+}
+
+/// Requests a stop and interrupts the wait, if there is one.
+pub(crate) fn request_stop(seat: &Seat) {
+    seat.stop.store(true, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    inflate(seat.component());
+    waits::interrupt_if_waiting(seat);
 }
 
 /// Makes the component check `attention` at the end of its pass.
@@ -260,64 +217,6 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
         release(component);
         if was_last {
             (hooks::get().all_stopped)();
-        }
-    }
-}
-
-/// Releases a reference; the last one frees the component.
-///
-/// # Safety
-/// The caller has a counted reference.
-pub(crate) unsafe fn release(component: *mut Component) {
-    // SAFETY: alive until the count is zero; then no other thread can reach it.
-    unsafe {
-        let seat = seat_of(component);
-        if !seat.release() {
-            return;
-        }
-        for port in abi::ports((*component).r#type) {
-            channel::release(port_place(component, port.offset).read());
-        }
-        let_go(seat);
-    }
-}
-
-/// Makes the half-channels that a component was made with shared, until they are tried for a better
-/// grade: it has migrated, or stays where it migrated to.
-///
-/// # Safety
-/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling
-/// code.
-pub(crate) unsafe fn share_channels(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        for port in abi::ports((*component).r#type) {
-            let channel = &*port_place(component, port.offset).read();
-            if channel.is_of(seat_of(component)) {
-                channel::hub::make_shared(channel);
-            }
-        }
-    }
-}
-
-/// Drops one owner of a component's memory: its references, or a half-channel of a port.
-///
-/// # Safety
-/// The caller uses it no more.
-pub(crate) unsafe fn let_go(seat: *const Seat) {
-    // SAFETY: alive until the last holder is gone; then no other thread can reach it.
-    unsafe {
-        if (*seat).let_go() {
-            let of = &*(*(*seat).component()).r#type;
-            #[cfg(not(loom))]
-            let runtime = ptr::from_ref(carrier::runtime_of((*seat).component()));
-            heap::leave((*seat).component());
-            ptr::drop_in_place(seat.cast_mut());
-            let block = seat.cast::<u8>().sub(Plan::of(of).seat);
-            heap::free_common(block.cast_mut().cast());
-            // From `make`. Models make their components themselves.
-            #[cfg(not(loom))]
-            drop(Arc::from_raw(runtime));
         }
     }
 }
@@ -377,31 +276,6 @@ pub unsafe extern "C" fn hearth_component_new(
 pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
     // SAFETY: as the caller promises; compiled code runs, of some component, and holds no lock.
     unsafe { simulation::deed(carrier::running(), "", ptr::null(), || start(component)) };
-}
-
-/// Adds a reference.
-///
-/// # Safety
-/// `component` is null or alive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_component_retain(component: *mut Component) -> *mut c_void {
-    if !component.is_null() {
-        // SAFETY: as the caller promises.
-        unsafe { seat_of(component) }.retain();
-    }
-    component.cast()
-}
-
-/// Releases a reference.
-///
-/// # Safety
-/// `component` is null or a counted reference of the caller's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_component_release(component: *mut Component) {
-    if !component.is_null() {
-        // SAFETY: as the caller promises.
-        unsafe { release(component) };
-    }
 }
 
 /// A counted reference to a port's half-channel.

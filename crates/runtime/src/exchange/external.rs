@@ -30,10 +30,11 @@ use std::ptr;
 
 use super::carrier::runtime_of;
 use crate::abi::{Component, HEADER_BYTES, Label, Object, Site, Step, Text, Value};
+use crate::exchange::block;
 use crate::exchange::carrier::Operation;
 use crate::exchange::carrier::waits as ends;
 use crate::exchange::channel::{self, Channel};
-use crate::exchange::{component, values::heap};
+use crate::exchange::values::heap;
 use crate::ground::runtime;
 use crate::outside::idle::Visit;
 use crate::recording;
@@ -191,7 +192,7 @@ impl Drop for Ticket {
             drop(Visit::begin());
         }
         // SAFETY: counted.
-        unsafe { component::release(self.component) };
+        unsafe { block::release(self.component) };
     }
 }
 

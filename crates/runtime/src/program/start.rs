@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use super::{ending, signals};
 use crate::abi::{ABI, Component, Program, Value};
 use crate::exchange::values::heap;
-use crate::exchange::{component, external};
+use crate::exchange::{block, component, external};
 use crate::ground::options::{self, Options};
 use crate::ground::{exits, output, settings};
 use crate::services::devices::lines;
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn hearth_main(
     unsafe {
         let main = component::make(std::ptr::null_mut(), program.main, -1);
         component::start(main);
-        component::release(main);
+        block::release(main);
     }
     loop {
         std::thread::park();

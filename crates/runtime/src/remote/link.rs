@@ -35,7 +35,8 @@ use crate::exchange::channel::{
     hearth_send,
 };
 use crate::exchange::external::{self, Ticket};
-use crate::exchange::{component, values::object};
+use crate::exchange::values::object;
+use crate::exchange::{block, component};
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{helpers, output};
 use crate::outside::idle::Visit;
@@ -218,7 +219,7 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
             ptr::null(),
         );
         if local.direction == Direction::In {
-            component::hearth_component_retain(proxy.cast());
+            block::hearth_component_retain(proxy.cast());
             lock(&IMPORTERS).push((Counted(proxy.cast()), Arc::downgrade(link)));
         }
         component::start(proxy.cast());
@@ -283,13 +284,13 @@ unsafe fn end(link: &Link, proxy: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe {
         component::stop(seat_of(proxy));
-        component::release(proxy);
+        block::release(proxy);
     }
     lock(&IMPORTERS).retain(|(importer, _)| {
         let is_other = importer.0 != proxy;
         if !is_other {
             // SAFETY: counted by the list.
-            unsafe { component::release(importer.0) };
+            unsafe { block::release(importer.0) };
         }
         is_other
     });

@@ -47,6 +47,15 @@ pub(crate) mod runs {
     pub(crate) const STAYS: u8 = u8::MAX;
 }
 
+/// Bits of a component's `attention`.
+pub(crate) mod attention {
+    pub(crate) const STOP_REQUESTED: u8 = 1;
+    pub(crate) const PORT_REPLACED: u8 = 2;
+    /// Set while a server migrates to its callers: keeps it off the paths on which it would wait
+    /// lightly.
+    pub(crate) const COMES_TO_CALLERS: u8 = 4;
+}
+
 /// The kind of a component's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
@@ -246,6 +255,16 @@ impl Seat {
     pub(crate) unsafe fn chooses_by_seed(&self) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.more.with(|more| more.choices.are_seeded()) }
+    }
+
+    /// Whether it is a server that migrates to its callers.
+    pub(crate) fn comes_to_callers(&self) -> bool {
+        // Acquire pairs with the Release of `migrating_servers::stay`: a thread that sees the end
+        // of migrating sees the home, too.
+        matches!(
+            self.runs.load(Ordering::Acquire),
+            runs::COMES | runs::PARKED
+        )
     }
 
     /// Whether a stop has been requested.

@@ -47,6 +47,26 @@ pub(crate) unsafe fn waiting_at_leave(component: *mut Component) -> u8 {
     unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Relaxed)
 }
 
+/// The component's wait, read by its worker before it resumes the component.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
+    // Acquire pairs with the Release of `served_at_link`: a component posted for its link may learn
+    // from the thread that ends that link that it is served already. SAFETY: as the caller
+    // promises; other threads change it by atomic stores or before it is posted.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
+}
+
+/// Marks a component as served at a link, before it is resumed for it.
+///
+/// # Safety
+/// The component is the caller's to touch.
+pub(crate) unsafe fn served_at_link(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.store(NOTHING, Ordering::Release);
+}
+
 /// Marks the running component as waiting by an offer, which others may already see.
 pub(crate) fn offers(seat: &Seat) {
     // SAFETY: the component runs the calling code.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::trace::What;
 use crate::abi::{Component, DEFAULT, Site};
+use crate::exchange::channel::inflate::inflate;
 use crate::exchange::channel::{Channel, Direction, hub, link};
 use crate::seats::offer::Stage;
 use crate::seats::registry;
@@ -369,7 +370,7 @@ unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
 /// # Safety
 /// Nothing runs.
 unsafe fn is_unmatched(seat: &Seat) -> Option<String> {
-    crate::exchange::carrier::inflate(seat.component());
+    inflate(seat.component());
     if seat.state.stage() != Stage::Open {
         return None;
     }

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::abi::{Component, ComponentType, Program, Site, Step, literal};
 use crate::exchange::carrier::{self, Stage};
 use crate::exchange::channel::Channel;
-use crate::exchange::{component, timers};
+use crate::exchange::{block, component, timers};
 use crate::ground::options::Policy;
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{exits, options, output};
@@ -113,7 +113,7 @@ pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool
             unsafe {
                 let main = component::make(std::ptr::null_mut(), self.0.main, -1);
                 component::start(main);
-                component::release(main);
+                block::release(main);
             }
         }
     }

@@ -184,7 +184,9 @@ fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
             if sampler.is_due() {
                 let waited_at = peek::place_of(component);
                 channel::settle(seat);
-                glimpse = Some(sampler.begin(component, waited_at));
+                glimpse = Some(sampler.begin(component, |chance| {
+                    waited_at.and_then(|channel| peek::wait_at(component, channel, chance))
+                }));
             } else {
                 channel::settle(seat);
             }

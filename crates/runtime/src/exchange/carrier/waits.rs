@@ -1,19 +1,10 @@
 //! The beginning and end of waits: by a partner, by a stop, by an exception.
 
-use super::{come_to_caller, inflate, wake};
+use super::{come_to_caller, wake};
 use crate::abi::{Label, STOPPED, Step};
-use crate::ground::sync::{Ordering, fence};
 use crate::seats::exceptions::Detail;
 use crate::seats::offer::Claim;
 use crate::seats::seat::Seat;
-
-/// Requests a stop and interrupts the wait, if there is one.
-pub(crate) fn request_stop(seat: &Seat) {
-    seat.stop.store(true, Ordering::Relaxed);
-    fence(Ordering::SeqCst);
-    inflate(seat.component());
-    interrupt_if_waiting(seat);
-}
 
 /// Checks for a stop requested meanwhile, after a transition to a state that a stop may interrupt.
 ///
@@ -28,7 +19,8 @@ pub(crate) fn heed_stop(seat: &Seat) {
     }
 }
 
-fn interrupt_if_waiting(seat: &Seat) {
+/// Interrupts the wait, if there is one.
+pub(crate) fn interrupt_if_waiting(seat: &Seat) {
     if !seat.state.interrupt() {
         return;
     }

@@ -22,14 +22,17 @@
 
 use std::ptr::{self, NonNull};
 
-use super::link::{self, Line};
-use super::{Channel, Direction, light};
+use super::{Channel, Direction, light, link};
+use crate::abi::{self, Component};
+use crate::exchange::block;
 use crate::exchange::carrier::{self, Hold, Worker};
+use crate::exchange::line::{self, Line};
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
 #[cfg(not(loom))]
 use crate::ground::sync::lock_std;
 use crate::ground::sync::{Mutex, MutexGuard, Ordering, boxed, lock};
+use crate::seats::seat::{Seat, seat_of};
 
 /// A hub.
 pub(crate) struct Hub {
@@ -128,7 +131,7 @@ fn place_of(place: usize) -> Place {
     if let Some(worker) = carrier::of_mark(place) {
         return Place::Worker(worker);
     }
-    if let Some(line) = link::of_mark(place) {
+    if let Some(line) = line::of_mark(place) {
         return Place::Line(line);
     }
     // SAFETY: hubs live as long as their runtime, and a value that is not a mark is the address of
@@ -338,6 +341,24 @@ pub(crate) fn make_shared(channel: &Channel) {
                 if is_in(channel, worker.mark()) {
                     share(channel, worker, hold);
                 }
+            }
+        }
+    }
+}
+
+/// Makes the half-channels that a component was made with shared, until they are tried for a better
+/// grade: it has migrated, or stays where it migrated to.
+///
+/// # Safety
+/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling
+/// code.
+pub(crate) unsafe fn make_all_shared(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for port in abi::ports((*component).r#type) {
+            let channel = &*block::port_place(component, port.offset).read();
+            if channel.is_of(seat_of(component)) {
+                make_shared(channel);
             }
         }
     }
@@ -582,5 +603,17 @@ pub(super) fn leave(state: &mut HubState, channel: &Channel) {
     if let Some(moved) = state.members.get(place) {
         // SAFETY: a member, alive; locked.
         unsafe { moved.as_ref().inner.with_mut(|inner| inner.place = place) };
+    }
+}
+
+/// Removes all entries of a component from a queue.
+///
+/// # Safety
+/// The caller has a counted reference to the channel and no lock.
+pub(crate) unsafe fn leave_queue(channel: &Channel, seat: &Seat) {
+    let _guard = lock_of(channel);
+    // SAFETY: locked.
+    unsafe {
+        channel.change_queue(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
     }
 }

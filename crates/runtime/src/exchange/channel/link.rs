@@ -28,150 +28,19 @@
 //! one can be read: see [`unlink`].
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicU8;
 
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::exchange::carrier::{self, Linked, Worker};
-#[cfg(not(loom))]
-use crate::ground::runtime::Part;
-use crate::ground::sync::{AtomicUsize, Mutex, Ordering, Watched, boxed, lock, spin_loop};
+use crate::exchange::line::{
+    FULL, GIVEN, Line, TAKEN, TELL_RECEIVER, TELL_SENDER, WAITS, Watch, of_mark,
+};
+use crate::ground::sync::{Ordering, spin_loop};
 use crate::hooks::{Canary, sings};
 use crate::seats::waiting;
 
-/// The receiver is blocked.
-const WAITS: usize = 1;
-/// `given` holds a value for it.
-const GIVEN: usize = 2;
-/// The sender is blocked, and `full` holds its value.
-const FULL: usize = 4;
-/// The receiver has it.
-const TAKEN: usize = 8;
-/// The receiver's worker does not watch: post the receiver.
-const TELL_RECEIVER: usize = 16;
-/// The sender's worker does not watch: post the sender.
-const TELL_SENDER: usize = 32;
-
 /// In the slot of an end: its component waits.
 const OCCUPIED: usize = light::HEAVY;
-
-/// A link's line.
-#[repr(C, align(128))]
-pub(crate) struct Line {
-    word: AtomicUsize,
-    given: Watched<Value>,
-    full: Watched<Value>,
-    /// The manner of sending the value in `full`: a number of `light`.
-    manner: Watched<u8>,
-    sender: Watched<*mut Component>,
-    receiver: Watched<*mut Component>,
-    ends: Ends,
-}
-
-/// The fields that are constant while the link exists.
-#[repr(align(128))]
-struct Ends {
-    out: Watched<*const Channel>,
-    into: Watched<*const Channel>,
-    /// Their workers: atomic, since stale lines are read.
-    out_worker: AtomicUsize,
-    into_worker: AtomicUsize,
-}
-
-// SAFETY: the side whose turn it is by the word writes the values and components; a holder of both
-// workers' leave writes the ends.
-unsafe impl Sync for Line {}
-// SAFETY: as above.
-unsafe impl Send for Line {}
-
-/// A runtime's lines: the number made, and those that link nothing.
-#[derive(Default)]
-struct Lines {
-    made: usize,
-    spare: Vec<&'static Line>,
-}
-
-#[cfg(not(loom))]
-impl Drop for Lines {
-    fn drop(&mut self) {
-        for line in self.spare.drain(..) {
-            // SAFETY: from `Line::new`. The runtime ends, and with it every thread that could still
-            // look at the line.
-            drop(unsafe { Box::from_raw(ptr::from_ref(line).cast_mut()) });
-        }
-    }
-}
-
-#[cfg(not(loom))]
-static LINES: Part<Mutex<Lines>> = Part::new(Mutex::default);
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref LINES: Mutex<Lines> = Mutex::new(Lines::default());
-}
-
-/// Number of links.
-#[cfg(not(loom))]
-pub(crate) fn in_use() -> usize {
-    let lines = lock(&LINES);
-    lines.made - lines.spare.len()
-}
-
-/// In a half-channel's place, a line's mark is two more than its address.
-const MARK: usize = 2;
-
-impl Line {
-    fn new() -> &'static Line {
-        {
-            let mut lines = lock(&LINES);
-            if let Some(line) = lines.spare.pop() {
-                return line;
-            }
-            lines.made += 1;
-        }
-        Box::leak(boxed(Line {
-            word: AtomicUsize::new(0),
-            given: Watched::new(Value::NOTHING),
-            full: Watched::new(Value::NOTHING),
-            manner: Watched::new(0),
-            sender: Watched::new(ptr::null_mut()),
-            receiver: Watched::new(ptr::null_mut()),
-            ends: Ends {
-                out: Watched::new(ptr::null()),
-                into: Watched::new(ptr::null()),
-                out_worker: AtomicUsize::new(0),
-                into_worker: AtomicUsize::new(0),
-            },
-        }))
-    }
-
-    /// Prefetches the line for writing: read first, it would travel twice.
-    fn fetch(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch affects only caches.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(
-                ptr::from_ref(self).cast(),
-            );
-        }
-    }
-
-    pub(crate) fn mark(&'static self) -> usize {
-        ptr::from_ref(self).expose_provenance() | MARK
-    }
-
-    fn workers(&self) -> (Option<&'static Worker>, Option<&'static Worker>) {
-        (
-            carrier::of_mark(self.ends.out_worker.load(Ordering::Relaxed)),
-            carrier::of_mark(self.ends.into_worker.load(Ordering::Relaxed)),
-        )
-    }
-}
-
-/// The line with this mark.
-pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
-    // SAFETY: lines live as long as their runtime, and only their marks have this bit alone.
-    (place & 3 == MARK).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
-}
 
 // ---- making and ending ------------------------------------------------------------------------
 
@@ -220,8 +89,8 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
         );
         let line = Line::new();
         line.word.store(0, Ordering::Relaxed);
-        line.ends.out.set(out);
-        line.ends.into.set(into);
+        line.ends.out.set(out.opaque());
+        line.ends.into.set(into.opaque());
         line.ends.out_worker.store(marks.0, Ordering::Relaxed);
         line.ends.into_worker.store(marks.1, Ordering::Relaxed);
         for end in [out, into] {
@@ -234,9 +103,16 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
     }
 }
 
+fn workers(line: &Line) -> (Option<&'static Worker>, Option<&'static Worker>) {
+    (
+        carrier::of_mark(line.ends.out_worker.load(Ordering::Relaxed)),
+        carrier::of_mark(line.ends.into_worker.load(Ordering::Relaxed)),
+    )
+}
+
 /// Makes a half-channel linked by this line shared, unless it has been unlinked.
 pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
-    let (Some(a), Some(b)) = line.workers() else {
+    let (Some(a), Some(b)) = workers(line) else {
         // Another thread has just ended it; the caller looks again.
         spin_loop();
         return;
@@ -248,13 +124,16 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     }
     let _holds = carrier::hold_both(a, b);
     let is_current = channel.is_at(line.mark())
-        && matches!(line.workers(), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
+        && matches!(workers(line), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
     if !is_current {
         // The line has come to serve others meanwhile; the caller looks again.
         return;
     }
     // SAFETY: it serves this half-channel, so its ends stay as long as we hold both workers' leave.
-    let (out, into) = unsafe { (&*line.ends.out.get(), &*line.ends.into.get()) };
+    let (out, into) = unsafe {
+        let of = |end: *const crate::abi::Channel| &*end.cast::<Channel>();
+        (of(line.ends.out.get()), of(line.ends.into.get()))
+    };
     if !out.is_at(line.mark()) || !into.is_at(line.mark()) {
         // The linking thread has moved one, and is about to move the other.
         spin_loop();
@@ -274,7 +153,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
             if word & GIVEN != 0 {
                 (*receiver).received = line.given.get();
                 (*receiver).arm = 0;
-                delivered(receiver);
+                waiting::served_at_link(receiver);
                 if word & TELL_RECEIVER == 0 {
                     carrier::post(receiver);
                 }
@@ -287,7 +166,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
             let sender = line.sender.get();
             a_or_b(sender, a, b).forget(line, true);
             if word & TAKEN != 0 {
-                delivered(sender);
+                waiting::served_at_link(sender);
                 if word & TELL_SENDER == 0 {
                     carrier::post(sender);
                 }
@@ -301,28 +180,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     }
     line.ends.out_worker.store(0, Ordering::Relaxed);
     line.ends.into_worker.store(0, Ordering::Relaxed);
-    lock(&LINES).spare.push(line);
-}
-
-/// The component's wait, read by its worker before it resumes the component.
-///
-/// # Safety
-/// The component is alive.
-pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
-    // Acquire pairs with the Release of `delivered`: a component posted for its link may learn from
-    // the thread that ends that link that it is served already. SAFETY: as the caller promises;
-    // other threads change it by atomic stores or before it is posted.
-    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
-}
-
-/// Marks a component as served at a link, before it is resumed for it.
-///
-/// # Safety
-/// The component is the caller's to touch.
-unsafe fn delivered(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }
-        .store(waiting::NOTHING, Ordering::Release);
+    line.put_by();
 }
 
 fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> &'static Worker {
@@ -479,75 +337,35 @@ pub(super) unsafe fn receive(
     }
 }
 
-// ---- watching ---------------------------------------------------------------------------------
+// ---- the end of a wait ------------------------------------------------------------------------
 
-/// An end of a link whose component is blocked.
-#[derive(Clone, Copy)]
-pub(crate) struct Watch {
-    line: &'static Line,
-    is_sender: bool,
+/// The component of a watched end, if its wait is over.
+///
+/// # Safety
+/// The caller has its worker's leave.
+pub(crate) unsafe fn look(watch: &Watch) -> Option<*mut Component> {
+    // SAFETY: as the caller promises.
+    watch.is_over().then(|| unsafe { deliver(watch) })
 }
 
-impl Watch {
-    pub(crate) fn new(line: &'static Line, is_sender: bool) -> Watch {
-        Watch { line, is_sender }
-    }
+/// Makes the other side tell from now on; returns the component if its wait is over already.
+///
+/// # Safety
+/// As for `look`.
+pub(crate) unsafe fn have_told(watch: &Watch) -> Option<*mut Component> {
+    // SAFETY: as the caller promises.
+    watch.asks_to_be_told().then(|| unsafe { deliver(watch) })
+}
 
-    pub(crate) fn is_of(&self, line: &'static Line, is_sender: bool) -> bool {
-        ptr::eq(self.line, line) && self.is_sender == is_sender
-    }
-
-    fn sign(&self) -> usize {
-        if self.is_sender { TAKEN } else { GIVEN }
-    }
-
-    /// Whether the wait is over. Changes nothing.
-    pub(crate) fn is_over(&self) -> bool {
-        self.line.word.load(Ordering::Acquire) & self.sign() != 0
-    }
-
-    /// The component, if its wait is over.
-    ///
-    /// # Safety
-    /// The caller has its worker's leave.
-    pub(crate) unsafe fn look(&self) -> Option<*mut Component> {
-        // SAFETY: as the caller promises.
-        self.is_over().then(|| unsafe { self.deliver() })
-    }
-
-    /// Makes the other side tell from now on; returns the component if its wait is over already.
-    ///
-    /// # Safety
-    /// As for `look`.
-    pub(crate) unsafe fn have_told(&self) -> Option<*mut Component> {
-        let tell = if self.is_sender {
-            TELL_SENDER
-        } else {
-            TELL_RECEIVER
-        };
-        let word = self.line.word.fetch_or(tell, Ordering::AcqRel);
-        // SAFETY: as the caller promises.
-        (word & self.sign() != 0).then(|| unsafe { self.deliver() })
-    }
-
-    /// # Safety
-    /// As for `look`; the wait is over.
-    unsafe fn deliver(&self) -> *mut Component {
-        // SAFETY: as the caller promises, the component is parked and the caller's.
-        unsafe {
-            let line = self.line;
-            let component = if self.is_sender {
-                line.sender.get()
-            } else {
-                let receiver = line.receiver.get();
-                (*receiver).received = line.given.get();
-                (*receiver).arm = 0;
-                receiver
-            };
-            (*component).waiting = waiting::NOTHING;
-            (*(*component).waits_at.cast::<Channel>()).slot.set(0);
-            component
-        }
+/// # Safety
+/// As for `look`; the wait is over.
+unsafe fn deliver(watch: &Watch) -> *mut Component {
+    // SAFETY: as the caller promises, the component is parked and the caller's.
+    unsafe {
+        let component = watch.take();
+        (*component).waiting = waiting::NOTHING;
+        (*(*component).waits_at.cast::<Channel>()).slot.set(0);
+        component
     }
 }
 
@@ -575,6 +393,6 @@ pub(crate) unsafe fn settle(component: *mut Component) {
         let Some(line) = of_mark(channel.where_it_is()) else {
             unreachable!("who waits at a link is delivered as it ends");
         };
-        Watch::new(line, channel.direction == Direction::Out).deliver();
+        deliver(&Watch::new(line, channel.direction == Direction::Out));
     }
 }

@@ -18,8 +18,8 @@ use super::{Channel, Direction, connect, disconnect};
 use crate::abi::{
     Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value, held_of,
 };
-use crate::exchange::carrier::waits::request_stop;
 use crate::exchange::carrier::{self, Worker};
+use crate::exchange::component::request_stop;
 use crate::ground::choices::Choices;
 use crate::ground::planted_faults::faults;
 use crate::seats::seat::{Identity, Seat, seat_of};

@@ -18,7 +18,7 @@ use super::select::hearth_select;
 use super::{Direction, connect, disconnect, hub};
 use crate::abi::{Arm, Component, ComponentType, STOPPED, Step, Value};
 use crate::exchange::carrier;
-use crate::exchange::carrier::waits::request_stop;
+use crate::exchange::component::request_stop;
 use crate::ground::planted_faults::faults;
 use crate::ground::sync::{AtomicBool, Ordering};
 use crate::outside::idle::Visit;

@@ -15,6 +15,7 @@
 
 mod claim;
 pub(crate) mod hub;
+pub(crate) mod inflate;
 pub(crate) mod light;
 pub(crate) mod link;
 pub(crate) mod peek;
@@ -36,8 +37,8 @@ use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{self, Component, Port, Type, Value};
+use crate::exchange::block;
 use crate::exchange::carrier::{self, Worker};
-use crate::exchange::component;
 use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{
     AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, boxed, fence,
@@ -631,7 +632,7 @@ impl Channel {
 
     /// The worker of the component it was made for, or by; null for a thread. A port's worker
     /// changes when its component migrates, which then makes it shared
-    /// ([`component::share_channels`]).
+    /// ([`hub::make_all_shared`]).
     pub(crate) fn home(&self) -> *const Worker {
         match self.owner() {
             Some(owner) => carrier::worker_of(carrier::home_of(owner.component())),
@@ -642,7 +643,7 @@ impl Channel {
     /// Whether it is a port of a server that migrates to its callers. Such ports are never made
     /// local or linked.
     pub(crate) fn is_of_one_that_comes(&self) -> bool {
-        self.owner().is_some_and(carrier::comes)
+        self.owner().is_some_and(Seat::comes_to_callers)
     }
 
     /// Records, in a model, that the component that made it has migrated.
@@ -697,7 +698,7 @@ pub(crate) unsafe fn release(channel: *const Channel) {
             None => drop(Box::from_raw(channel.cast_mut().cast::<Free>())),
             Some(owner) => {
                 ptr::drop_in_place(channel.cast_mut());
-                component::let_go(owner);
+                block::let_go(owner);
             }
         }
     }

@@ -1,38 +1,16 @@
 //! The connections, read for samples of the traffic. Changes nothing.
 
-use std::ffi::c_char;
 use std::ptr;
 
+use super::hub;
 use super::{Channel, Direction};
-use super::{hub, link};
 use crate::abi::{self, Component, Step};
+use crate::exchange::carrier::traffic::{End, Wait};
 use crate::exchange::carrier::{Entered, Linked};
 use crate::exchange::values::object;
 use crate::recording;
 use crate::seats::seat::{Registration, Seat, Waiting, seat_of};
 use crate::seats::waiting;
-
-/// A half-channel, by address and by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    pub(crate) channel: usize,
-    /// The number of the component whose port it is, or that made it; 0 for none.
-    pub(crate) owner: u64,
-    /// The port's name, a literal; null for a free one.
-    pub(crate) port: *const c_char,
-}
-
-/// The finished wait of a component about to be resumed.
-pub(crate) struct Wait {
-    pub(crate) end: End,
-    /// One of its peers, at random.
-    pub(crate) partner: Option<End>,
-    /// That peer, or this end, has several peers.
-    pub(crate) is_shared: bool,
-    pub(crate) is_send: bool,
-    /// Bytes of the value that it received, if known.
-    pub(crate) bytes: Option<usize>,
-}
 
 /// The half-channel at which a component has waited, if any.
 ///
@@ -44,7 +22,7 @@ pub(crate) unsafe fn place_of(component: *mut Component) -> Option<*const Channe
         if std::mem::take(&mut (*component).moved) != 0 {
             return None;
         }
-        match link::waiting_of(component) {
+        match waiting::waiting_of(component) {
             waiting::NOTHING | waiting::LINKED => {
                 let channel = (*component).waits_at.cast_const().cast::<Channel>();
                 (!channel.is_null()).then_some(channel)
@@ -93,6 +71,7 @@ pub(crate) unsafe fn wait_at(
             is_shared: partner.is_some_and(|(_, is_shared)| is_shared),
             is_send,
             bytes,
+            port: recording::is_on().then(|| channel.port()).flatten(),
         })
     }
 }

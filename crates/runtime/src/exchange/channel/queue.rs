@@ -1,8 +1,6 @@
 //! The queue of components that wait at a half-channel by an offer.
 
-use std::ptr;
-
-use super::{Channel, Waiter, hub};
+use super::{Channel, Waiter};
 use crate::abi::Site;
 use crate::seats::seat::{Registration, Seat};
 
@@ -22,17 +20,5 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
             })
         });
         channel.change_queue(|inner| inner.queue.push_back(waiter));
-    }
-}
-
-/// Removes all entries of a component from a queue.
-///
-/// # Safety
-/// The caller has a counted reference to the channel and no lock.
-pub(super) unsafe fn leave_queue(channel: &Channel, seat: &Seat) {
-    let _guard = hub::lock_of(channel);
-    // SAFETY: locked.
-    unsafe {
-        channel.change_queue(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
     }
 }

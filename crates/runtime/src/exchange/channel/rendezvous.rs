@@ -3,10 +3,11 @@
 use std::ptr;
 
 use super::claim::{self, Claimant, Found};
-use super::queue::{leave_queue, register};
+use super::queue::register;
 use super::transfer::{self, Onward};
 use super::{Channel, Waiter, hub, light, link, release, select};
 use crate::abi::{Component, Held, Label, Site, Step, Value};
+use crate::exchange::block;
 use crate::exchange::carrier::{self, Operation, waits};
 use crate::exchange::channel::servers;
 use crate::exchange::values::object;
@@ -201,7 +202,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         for registration in registered.drain(..) {
             let channel = registration.channel.cast::<Channel>();
             if is_queued {
-                leave_queue(&*channel, seat);
+                hub::leave_queue(&*channel, seat);
             }
             release(channel);
         }
@@ -280,7 +281,7 @@ pub(crate) unsafe fn release_sender(held: &mut Held, ok: bool) {
                 waits::complete_raising(seat, claim, Label::SendStatusUnknown);
             }
         }
-        crate::exchange::component::release(sender);
+        block::release(sender);
     }
 }
 

@@ -224,7 +224,7 @@ unsafe fn leave_all(seat: &Seat) {
             .offer
             .with_mut(|offer| std::mem::take(&mut offer.registered));
         for registration in registered.drain(..) {
-            super::queue::leave_queue(&*registration.channel.cast::<Channel>(), seat);
+            hub::leave_queue(&*registration.channel.cast::<Channel>(), seat);
             super::release(registration.channel.cast());
         }
         seat.offer.with_mut(|offer| offer.registered = registered);

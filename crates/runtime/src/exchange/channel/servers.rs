@@ -9,8 +9,8 @@
 use std::ptr;
 
 use crate::abi::Arm;
+use crate::exchange::carrier;
 use crate::exchange::channel::{Channel, Guard, hub};
-use crate::exchange::{carrier, component};
 use crate::ground::options::{self, Servers};
 use crate::ground::sync::Ordering;
 use crate::hooks::{self, simulation};
@@ -57,8 +57,8 @@ unsafe fn count(seat: &Seat) {
             return;
         };
         match change.mode {
-            SYNCHRONOUS if !carrier::comes(seat) => carrier::come_from_now(seat),
-            BY_MESSAGE if carrier::comes(seat) => {
+            SYNCHRONOUS if !seat.comes_to_callers() => carrier::come_from_now(seat),
+            BY_MESSAGE if seat.comes_to_callers() => {
                 carrier::stay(seat);
                 (*seat.component()).destination = change.home;
             }
@@ -73,7 +73,7 @@ unsafe fn count(seat: &Seat) {
 /// Reports the mode that was found better.
 #[cold]
 fn tell(seat: &Seat, why: String) {
-    let way = match carrier::comes(seat) {
+    let way = match seat.comes_to_callers() {
         false => Servers::Asynchronous,
         true => Servers::Synchronous,
     };
@@ -100,7 +100,7 @@ unsafe fn stay_if_all_are_here<'a>(seat: &Seat, mut channels: impl Iterator<Item
         carrier::stay(seat);
         // They may be made local, or linked, again.
         // SAFETY: the component runs the calling code.
-        unsafe { component::share_channels(seat.component()) };
+        unsafe { hub::make_all_shared(seat.component()) };
     }
 }
 

@@ -11,8 +11,9 @@ use crate::abi::{
     AnyBox, Array, Component, HEADER_BYTES, IMMORTAL, Kind, Object, Procedure, Text, Type, Value,
     fields,
 };
+use crate::exchange::block;
 use crate::exchange::channel::{self, Channel};
-use crate::exchange::{component, values::heap};
+use crate::exchange::values::heap;
 use crate::ground::options;
 
 /// Whether a slot of this type holds a reference.
@@ -196,7 +197,7 @@ impl Copying {
             match of.kind {
                 Kind::In | Kind::Out => (*original.cast::<Channel>()).retain(),
                 Kind::Component => {
-                    component::hearth_component_retain(original.cast());
+                    block::hearth_component_retain(original.cast());
                 }
                 Kind::Foreign => {
                     let foreign = of.element.cast::<crate::abi::Foreign>();
@@ -229,7 +230,7 @@ impl Copying {
                 self.known.insert(original, copy);
             }
             if of.kind == Kind::Procedure {
-                component::hearth_component_retain((*copy.cast::<Procedure>()).owner);
+                block::hearth_component_retain((*copy.cast::<Procedure>()).owner);
             }
             for_each_inside(of, copy, |of, place| self.left.push((of, place)));
             copy
@@ -304,7 +305,7 @@ unsafe fn release_one(
     unsafe {
         match of.kind {
             Kind::In | Kind::Out => channel::release(pointer.cast()),
-            Kind::Component => component::release(pointer.cast()),
+            Kind::Component => block::release(pointer.cast()),
             Kind::Foreign => {}
             _ => {
                 let header = pointer.cast::<Object>();
@@ -331,7 +332,7 @@ unsafe fn free_one(
     unsafe {
         for_each_inside(of, object, |of, place| left.push((of, *place)));
         if of.kind == Kind::Procedure {
-            component::hearth_component_release((*object.cast::<Procedure>()).owner);
+            block::hearth_component_release((*object.cast::<Procedure>()).owner);
         }
         heap::free(component, object);
     }

@@ -11,15 +11,15 @@
 
 mod sampler;
 
+use std::ffi::c_char;
 use std::sync::Mutex;
 
 use crate::abi::ComponentType;
 use crate::exchange::carrier;
-pub(crate) use crate::exchange::channel::peek::End;
-use crate::exchange::channel::peek::Wait;
 use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::hooks;
+use crate::recording::Port;
 use crate::seats::registry;
 use crate::seats::seat::Seat;
 
@@ -44,6 +44,30 @@ impl Who {
             number: seat.identity().number,
         }
     }
+}
+
+/// A half-channel, by address and by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) channel: usize,
+    /// The number of the component whose port it is, or that made it; 0 for none.
+    pub(crate) owner: u64,
+    /// The port's name, a literal; null for a free one.
+    pub(crate) port: *const c_char,
+}
+
+/// The finished wait of a component about to be resumed.
+pub(crate) struct Wait {
+    pub(crate) end: End,
+    /// One of its peers, at random.
+    pub(crate) partner: Option<End>,
+    /// That peer, or this end, has several peers.
+    pub(crate) is_shared: bool,
+    pub(crate) is_send: bool,
+    /// Bytes of the value that it received, if known.
+    pub(crate) bytes: Option<usize>,
+    /// The component's number and the port's, if the run is watched and this end is a port.
+    pub(crate) port: Option<Port>,
 }
 
 /// A component's activity at a half-channel, over about a tenth of a second.
@@ -83,7 +107,7 @@ impl Seen {
             stays: seat.identity().service
                 || registry::is_main(seat)
                 || carrier::is_kept_placed(seat)
-                || carrier::comes(seat),
+                || seat.comes_to_callers(),
             end: wait.map(|wait| wait.end),
             partner: wait.and_then(|wait| wait.partner),
             is_send: wait.is_some_and(|wait| wait.is_send),

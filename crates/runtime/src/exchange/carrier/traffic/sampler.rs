@@ -4,9 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use hearth_sys::clock;
 
-use super::{MOST, NO_WORKER, Seen, publish};
+use super::{MOST, NO_WORKER, Seen, Wait, publish};
 use crate::abi::Component;
-use crate::exchange::channel::{Channel, peek};
 use crate::ground::choices::scramble;
 use crate::recording;
 use crate::seats::seat::seat_of;
@@ -70,20 +69,15 @@ impl Glimpse {
     unsafe fn new(
         component: *mut Component,
         home: u16,
-        waited_at: Option<*const Channel>,
+        wait: Option<Wait>,
         weight: u32,
-        chance: u32,
         is_careful: bool,
     ) -> Glimpse {
         // SAFETY: as the caller promises.
-        let (seat, wait) = unsafe {
-            let wait = waited_at.and_then(|channel| peek::wait_at(component, channel, chance));
-            (seat_of(component), wait)
-        };
+        let seat = unsafe { seat_of(component) };
         let weight = u64::from(weight);
-        if let Some((channel, wait)) = waited_at.zip(wait.as_ref()) {
-            // SAFETY: the component refers to it until it is resumed.
-            recording::sampled(seat, || unsafe { (*channel).port() }, weight, wait.bytes);
+        if let Some(wait) = &wait {
+            recording::sampled(seat, wait.port, weight, wait.bytes);
         }
         let mut seen = Seen::new(seat, home, wait.as_ref());
         seen.runs = weight;
@@ -186,15 +180,15 @@ impl Sampler {
         begins
     }
 
-    /// Starts sampling a run.
+    /// Starts sampling a run. `look` tells the wait that ended before it, by a random number.
     ///
     /// # Safety
-    /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
+    /// The caller carries the component, and is about to resume it.
     pub(crate) unsafe fn begin(
         &self,
         component: *mut Component,
         home: usize,
-        waited_at: Option<*const Channel>,
+        look: impl FnOnce(u32) -> Option<Wait>,
     ) {
         let gap = self.gap.get();
         // From 1 to twice the gap less one, hence the gap in the mean.
@@ -205,12 +199,11 @@ impl Sampler {
         self.at.set(now.wrapping_add(1));
         let home = u16::try_from(home).unwrap_or(NO_WORKER);
         let is_wanted = self.interest == Interest::Traffic || self.is_watched;
-        let waited_at = waited_at.filter(|_| is_wanted);
+        let chance = self.chance();
+        let wait = if is_wanted { look(chance) } else { None };
+        let is_careful = self.careful.get() > 0;
         // SAFETY: as the caller promises.
-        let glimpse = unsafe {
-            let is_careful = self.careful.get() > 0;
-            Glimpse::new(component, home, waited_at, gap, self.chance(), is_careful)
-        };
+        let glimpse = unsafe { Glimpse::new(component, home, wait, gap, is_careful) };
         self.glimpse.set(Some(glimpse));
     }
 
@@ -372,18 +365,18 @@ impl ThreadSampler {
         true
     }
 
-    /// Starts sampling a run.
+    /// Starts sampling a run. `look` tells the wait that ended before it, by a random number.
     ///
     /// # Safety
-    /// As for [`peek::wait_at`]; `waited_at` is its [`peek::place_of`].
+    /// The caller carries the component, and is about to resume it.
     pub(crate) unsafe fn begin(
         &self,
         component: *mut Component,
-        waited_at: Option<*const Channel>,
+        look: impl FnOnce(u32) -> Option<Wait>,
     ) -> Glimpse {
-        let chance = self.chance as u32;
+        let wait = look(self.chance as u32);
         // SAFETY: as the caller promises.
-        unsafe { Glimpse::new(component, NO_WORKER, waited_at, THREAD_GAP, chance, true) }
+        unsafe { Glimpse::new(component, NO_WORKER, wait, THREAD_GAP, true) }
     }
 
     /// Ends it.

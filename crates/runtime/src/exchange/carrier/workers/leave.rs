@@ -6,39 +6,12 @@ use std::ptr;
 
 use super::home::MARK;
 use super::runner::{self, Runner, current, current_worker};
-use super::{WATCHES, Worker, home_of, membarrier};
+use super::{Worker, home_of, membarrier};
 use crate::abi::{Component, Step};
-use crate::exchange::channel::link::{self, Line, Watch};
-use crate::exchange::channel::{self, Channel, light};
+use crate::exchange::channel::Channel;
+use crate::exchange::line::{self, Line, Watch};
 use crate::ground::sync::{MutexGuard, Ordering, compiler_fence, lock, yield_now};
 use crate::hooks::simulation;
-use crate::seats::seat::seat_of;
-use crate::seats::waiting;
-
-/// Inflates a component's light wait, if any, into an offer.
-pub(crate) fn inflate(component: *mut Component) {
-    // SAFETY: workers live as long as their runtime.
-    while let Some(home) = unsafe { home_of(component).as_ref() } {
-        let hold = home.hold();
-        if !ptr::eq(home_of(component), home) {
-            continue;
-        }
-        // SAFETY: held, and the half-channels waited at are alive.
-        unsafe {
-            if waiting::waiting_at_leave(component) != waiting::LINKED {
-                light::inflate(component);
-                return;
-            }
-            let channel = &*(*component).waits_at.cast::<Channel>();
-            channel.retain();
-            drop(hold);
-            if let Some(line) = link::of_mark(channel.where_it_is()) {
-                link::unlink(channel, line);
-            }
-            channel::release(channel);
-        }
-    }
-}
 
 /// Acquires leave for both workers. The calling thread must not be busy with either.
 pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
@@ -158,7 +131,7 @@ impl Linked {
             let entered = Entered(worker);
             let is_free = worker.gate.load(Ordering::Acquire) != 0
                 && (*component).attention.load(Ordering::Relaxed) == 0;
-            let line = link::of_mark(channel.where_it_is()).filter(|_| is_free)?;
+            let line = line::of_mark(channel.where_it_is()).filter(|_| is_free)?;
             Some((Linked(entered), line))
         }
     }
@@ -371,90 +344,5 @@ impl Worker {
         }
         self.be_noticed(runner);
         false
-    }
-
-    // ---- watching; see `link.rs` ----------------------------------------------------------------
-
-    /// # Safety
-    /// The caller has leave.
-    pub(super) unsafe fn watch(&self, watch: Watch) -> bool {
-        // SAFETY: as the caller promises.
-        unsafe {
-            self.change_watches(|watches| {
-                let has_room = watches.len() < WATCHES;
-                if has_room {
-                    watches.push(watch);
-                }
-                has_room
-            })
-        }
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            self.change_watches(|watches| watches.retain(|watch| !watch.is_of(line, is_sender)));
-        }
-    }
-
-    /// Checks the watch list; if `sleeps`, sets the TELL bits of the waits that remain. True if a
-    /// component can continue.
-    pub(super) fn look_through(&'static self, sleeps: bool) -> bool {
-        if self.mine.watching.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let _hold = self.hold();
-        let mut found = false;
-        let look = |watch: &Watch| {
-            // SAFETY: held.
-            let ready = unsafe {
-                if sleeps {
-                    watch.have_told()
-                } else {
-                    watch.look()
-                }
-            };
-            if let Some(component) = ready {
-                found = true;
-                self.push_soon(component);
-            }
-            ready.is_none() && !sleeps
-        };
-        // SAFETY: held.
-        unsafe { self.change_watches(|watches| watches.retain(look)) };
-        found
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    unsafe fn change_watches<R>(&self, change: impl FnOnce(&mut Vec<Watch>) -> R) -> R {
-        // SAFETY: as the caller promises.
-        unsafe {
-            self.mine.watches.with_mut(|watches| {
-                let result = change(watches);
-                self.mine
-                    .watching
-                    .store(watches.len() as u32, Ordering::Relaxed);
-                result
-            })
-        }
-    }
-}
-
-/// Ends a ready component's waits. Its worker calls this before it resumes the component.
-///
-/// # Safety
-/// The component is ready and in no queue, and the caller runs its worker.
-pub(super) unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match link::waiting_of(component) {
-            waiting::NOTHING => {}
-            waiting::SELECTED => light::settle(component),
-            waiting::LINKED => link::settle(component),
-            _ => channel::settle(seat_of(component)),
-        }
     }
 }

@@ -23,19 +23,9 @@
 
 use super::{Worker, all, home_of, own_worker, set_home};
 use crate::abi::Component;
-use crate::exchange::component::COMES_TO_CALLERS;
 use crate::ground::sync::Ordering;
+use crate::seats::seat::attention::COMES_TO_CALLERS;
 use crate::seats::seat::{Seat, runs, seat_of};
-
-/// Whether it migrates to its callers.
-pub(crate) fn comes(seat: &Seat) -> bool {
-    // Acquire pairs with the Release of `stay`: a thread that sees the end of migrating sees the
-    // home, too.
-    matches!(
-        seat.runs.load(Ordering::Acquire),
-        runs::COMES | runs::PARKED
-    )
-}
 
 /// The value of a component's `destination` for a worker: 1 + its number.
 pub(crate) fn destination_to(home: *const Worker) -> u16 {
@@ -54,7 +44,7 @@ pub(crate) fn come_from_now(seat: &Seat) {
 /// Ends the migrating and lets others move the component. It runs the calling code, outside of
 /// operations.
 pub(crate) fn stay(seat: &Seat) {
-    if !comes(seat) {
+    if !seat.comes_to_callers() {
         return;
     }
     // A holder of a former home's leave that saw the component at home there may still be about to
@@ -65,7 +55,7 @@ pub(crate) fn stay(seat: &Seat) {
     // SAFETY: as above.
     let attention = unsafe { &(*seat.component()).attention };
     attention.fetch_and(!COMES_TO_CALLERS, Ordering::Relaxed);
-    // Release pairs with the Acquire of `comes`.
+    // Release pairs with the Acquire of `Seat::comes_to_callers`.
     seat.runs.store(runs::PLANNED, Ordering::Release);
 }
 
@@ -80,7 +70,7 @@ pub(crate) fn come_to_caller(seat: &Seat) {
         take_along(seat);
     }
     #[cfg(loom)]
-    if crate::ground::planted_faults::faults::comes_too_soon() && comes(seat) {
+    if crate::ground::planted_faults::faults::comes_too_soon() && seat.comes_to_callers() {
         take_along(seat);
     }
 }

@@ -27,10 +27,12 @@ mod moves;
 mod origin;
 mod polling;
 mod recorded_runs;
+mod resume;
 mod runner;
 mod sharing;
 mod simulated;
 mod threads;
+mod watching;
 #[cfg(loom)]
 pub(crate) mod world;
 
@@ -42,17 +44,14 @@ use std::time::{Duration, Instant};
 
 use hearth_sys::{Linux, affinity, procfs};
 
-use crate::abi::{Component, Step};
-use crate::exchange::channel::link::{self, Watch};
-use crate::exchange::channel::peek;
+use crate::abi::Component;
+use crate::exchange::line::Watch;
 use crate::ground::runtime::{self, Part, Runtime};
-use crate::seats::waiting;
 use home::set_home;
 pub(crate) use home::{core_of, home_of, mark_of, of_mark, worker_of};
-use leave::settle;
-pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
+pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, parks, rejoin};
 pub(crate) use migrating_servers::{
-    come_from_now, come_to_caller, comes, destination_to, settle_coming, stay,
+    come_from_now, come_to_caller, destination_to, settle_coming, stay,
 };
 use moves::Orders;
 pub(crate) use moves::{Order, order, pin_again, stations};
@@ -60,7 +59,7 @@ pub(crate) use origin::{is_kept_placed, keep_named, keep_placed, keep_planned};
 use polling::AT_ITS_WORD;
 pub(crate) use polling::offer as see_to_outside;
 use recorded_runs::Watched;
-use runner::{Lost, Runner, current_worker};
+use runner::{Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
 pub(crate) use simulated::{Stage, with_open_gate};
@@ -69,17 +68,17 @@ pub(crate) use threads::wake_all;
 use world::{all, stand_in};
 
 use crate::exchange::carrier::traffic::{Interest, Sampler};
-use crate::exchange::{component, values::heap};
+use crate::exchange::values::heap;
 use crate::ground::options::{Policy, Servers};
 use crate::ground::sync::{
     AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, Watched as Cell, Word, fence,
     futex, membarrier,
 };
 use crate::ground::{exits, options};
-use crate::hooks::{self, simulation};
+use crate::hooks::simulation;
 use crate::outside::idle;
 use crate::recording;
-use crate::seats::seat::{Seat, seat_of};
+use crate::seats::seat::Seat;
 
 /// Runs in a row for components that the running one made ready, ahead of the queue; then the
 /// others have their turn.
@@ -511,154 +510,6 @@ impl Worker {
             let behind = unsafe { (*in_order).next };
             self.push(in_order);
             in_order = behind;
-        }
-    }
-
-    /// Runs components until the runner has lost the worker.
-    fn run(&'static self, runner: &'static Runner) -> Lost {
-        self.mine.sharing.begin();
-        self.tell_core();
-        loop {
-            let Some(component) = self.pick(runner) else {
-                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
-                self.rest();
-                if self.runtime().is_over() {
-                    return Lost::Over;
-                }
-                self.mine.sharing.begin();
-                continue;
-            };
-            // SAFETY: it was ready, and is in no queue any more.
-            unsafe {
-                if self.mine.sampler.is_due(self.mine.picks.get()) {
-                    self.look_at(component);
-                }
-                match link::waiting_of(component) {
-                    waiting::NOTHING => {}
-                    waiting::RETURNS => {
-                        // Its run is measured from here on: the queue has changed.
-                        self.mine.sharing.begin();
-                        self.begin_run();
-                        self.mark_queue();
-                        runner::hand_over(self, runner, component);
-                        return Lost::HandedOver;
-                    }
-                    _ => settle(component),
-                }
-                if (*component).destination != 0 && self.send_off(component) {
-                    self.mine.sampler.forget();
-                    continue;
-                }
-                self.begin_run();
-                let step = match recording::is_on() {
-                    false => self.resume(runner, component),
-                    true => self.resume_watched(runner, component),
-                };
-                if step == Step::Blocked {
-                    self.share(component);
-                    self.let_come(component);
-                    continue;
-                }
-                // It has ended, possibly detached.
-                let is_kept = self.is_kept(runner);
-                if is_kept {
-                    if recording::is_on() {
-                        self.tell_last_ready(component);
-                    }
-                    self.share(component);
-                }
-                #[cfg(not(loom))]
-                component::end(component, step);
-                #[cfg(loom)]
-                world::ended(step);
-                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
-                if !is_kept {
-                    return Lost::Detached;
-                }
-            }
-        }
-    }
-
-    /// Ends the last sampled run, starts sampling this one, or both.
-    ///
-    /// # Safety
-    /// The component was ready, and is in no queue any more.
-    #[cold]
-    #[inline(never)]
-    unsafe fn look_at(&'static self, component: *mut Component) {
-        let sampler = &self.mine.sampler;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let begins = sampler.ends_and_begins();
-            if let Some(mean_ns) = sampler.mean_ns() {
-                self.mine.sharing.turn(mean_ns);
-            }
-            if !begins {
-                return;
-            }
-            if link::waiting_of(component) == waiting::RETURNS {
-                sampler.put_off(1);
-                return;
-            }
-            let waited_at = peek::place_of(component);
-            settle(component);
-            sampler.begin(component, self.shared.index, waited_at);
-        }
-    }
-
-    /// Runs a component until it waits or ends.
-    ///
-    /// # Safety
-    /// The component is ready, settled, and in no queue.
-    unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
-        // SAFETY: as the caller promises, it is this thread's until it blocks or ends.
-        unsafe {
-            let rounds = runner.rounds.load(Ordering::Relaxed);
-            runner
-                .rounds
-                .store(rounds.wrapping_add(1), Ordering::Relaxed);
-            runner.current.store(component, Ordering::Relaxed);
-            // From here on the monitor may detach this thread; a wait makes this null again.
-            // Release, with Acquire in `detach`: the next owner of the worker sees the queue as it
-            // is.
-            self.running.store(component, Ordering::Release);
-            ((*(*component).r#type).resume)(component)
-        }
-    }
-
-    /// Gives a component to the worker that it migrates to. False if that is this one.
-    ///
-    /// # Safety
-    /// As for `resume`; it has a destination.
-    unsafe fn send_off(&self, component: *mut Component) -> bool {
-        // SAFETY: as the caller promises. Other threads do not read the home of a ready component.
-        unsafe {
-            let index = (*component).destination as usize - 1;
-            (*component).destination = 0;
-            if index == self.shared.index {
-                return false;
-            }
-            let home = &all()[index];
-            {
-                let _hold = (*home_of(component)).hold();
-                set_home(component, home);
-            }
-            heap::follow(component, home.shared.core);
-            // Afterwards: threads that link or localize its half-channels from here on go by the
-            // new home.
-            // home.
-            component::share_channels(component);
-            #[cfg(loom)]
-            world::share_movers(home);
-            (hooks::get().moved)(seat_of(component).id);
-            if let Some(recorder) = recording::recorder() {
-                let id = seat_of(component).id;
-                recorder.moved(id, self.shared.index as u16, index as u16);
-            }
-            // It has been settled, and may have released the half-channels of its wait since.
-            (*component).moved = 1;
-            home.post(component);
-            true
         }
     }
 

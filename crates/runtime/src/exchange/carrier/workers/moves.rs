@@ -12,8 +12,7 @@ use hearth_sys::affinity;
 
 use super::runner::Runner;
 use super::threads::for_each_thread;
-use super::{Worker, all, comes, home_of, keep_planned};
-use crate::exchange::channel::link;
+use super::{Worker, all, home_of, keep_planned};
 use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::seats::registry;
@@ -135,13 +134,13 @@ impl Worker {
             };
             let component = seat.component();
             // A server that migrates to its callers may be taken along meanwhile: checked first.
-            if comes(seat) || !ptr::eq(home_of(component), self) {
+            if seat.comes_to_callers() || !ptr::eq(home_of(component), self) {
                 return;
             }
             // SAFETY: enrolled, so alive, and at home with the calling thread, which runs none of
             // its components: parked or ready, and no other thread touches this field of it.
             unsafe {
-                if link::waiting_of(component) != waiting::RETURNS {
+                if waiting::waiting_of(component) != waiting::RETURNS {
                     (*component).destination = 1 + wanted[found].to;
                     keep_planned(seat);
                 }

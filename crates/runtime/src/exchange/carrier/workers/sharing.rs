@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hearth_sys::clock;
 
-use super::{Worker, all, settle};
+use super::resume::settle;
+use super::{Worker, all};
 use crate::abi::{Component, ComponentType};
 use crate::ground::options::{self, Policy};
 use crate::seats::registry;

@@ -10,11 +10,12 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use super::resume::settle;
 use super::runner::Runner;
 use super::threads;
-use super::{STREAK, Worker, all, home_of, settle};
+use super::{STREAK, Worker, all, home_of};
 use crate::abi::{Component, Step};
-use crate::exchange::channel::link::Watch;
+use crate::exchange::line::Watch;
 use crate::ground::options;
 use crate::hooks::simulation;
 
