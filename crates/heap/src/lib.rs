@@ -22,7 +22,7 @@
 //!
 //! The rooms, each of which uses only those before it:
 //!
-//! - `ground`: arithmetic, atomics, system calls, the settings read at start
+//! - `ground`: arithmetic, system calls, the settings read at start
 //! - `store`: the machine's memory: nodes, arenas, chunks, blocks larger than a heap cuts
 //! - `heap`: one heap: its caches, regions and remote frees, its owner and its end
 //! - `process`: the whole process: start, public functions, helper thread, inspection

@@ -18,9 +18,9 @@ fn membarrier(command: MembarrierCommand) -> bool {
 /// True if this process can use such barriers. Linux has them since 4.14; a filter of system calls
 /// may forbid them. Asked once; call it before the first barrier.
 pub fn is_available() -> bool {
-    // Miri does not know the call. There the barrier is a fence, and users make the other half one
-    // too.
-    if cfg!(miri) {
+    // Miri and loom do not know the call. There the barrier is a fence, and users make the other
+    // half one too.
+    if cfg!(any(miri, loom)) {
         return true;
     }
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
@@ -36,8 +36,8 @@ pub fn is_available() -> bool {
 /// would mean sleeping forever now and then, or two threads touching what only one may. A timeout
 /// would mend only the first, and hide the second.
 pub fn everywhere() {
-    if cfg!(miri) {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    if cfg!(any(miri, loom)) {
+        fence(Ordering::SeqCst);
         return;
     }
     // Tries again: the kernel refuses before the process has registered, which the question does.
@@ -76,6 +76,7 @@ pub fn light_fence() {
 
 /// The rare half of the barrier, for a thread about to sleep.
 pub fn heavy_fence() {
+    // A model needs one fence, below.
     #[cfg(not(loom))]
     if is_available() {
         everywhere();

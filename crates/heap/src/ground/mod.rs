@@ -1,16 +1,15 @@
-//! The ground: arithmetic, atomics, system calls, and the settings that a process reads at its
+//! The ground: arithmetic, system calls, and the settings that a process reads at its
 //! start.
 //!
 //! It must never know what an arena is, or a heap.
 //!
 //! In reading order: `geometry` has sizes, classes and addresses; `words` the arithmetic on a
-//! region's word; `atomics` the standard atomics or loom's; `meter` counts steps for tests;
+//! region's word; `meter` counts steps for tests;
 //! `syscall` and `os` reach the kernel; `environment` reads variables; `once` runs the start once;
 //! `real_time` and `harden` hold their modes; `faults` reports misuse; `directory` is the layout
 //! that inspection reads.
 #![cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 
-pub(crate) mod atomics;
 #[cfg(not(loom))]
 pub(crate) mod directory;
 #[cfg(not(loom))]

@@ -21,8 +21,8 @@
 //! exchange. Whether the marks are set by then, or taken back long ago, nobody can know; so the
 //! blocks in question stay until the thread gives notice.
 
-use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering, Owned};
 use crate::ground::geometry::RegionId;
+use hearth_atomics::{AtomicU32, AtomicU64, Ordering, SingleWriter};
 
 /// Blocks freed and not yet marked. Zero is empty.
 pub(crate) struct Batch {
@@ -57,7 +57,7 @@ impl Batch {
     /// The region, or none; for the thread.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
-        RegionId(self.region.own())
+        RegionId(self.region.load_own())
     }
 
     /// The number of the heap; for the thread.
@@ -81,7 +81,7 @@ impl Batch {
     #[inline]
     #[must_use = "a block that is freed twice must be reported"]
     pub(crate) fn add(&self, block: u64) -> bool {
-        let marks = self.marks.own();
+        let marks = self.marks.load_own();
         self.marks.store(marks | block, Ordering::Release);
         marks & block == 0
     }
@@ -90,7 +90,7 @@ impl Batch {
     #[inline]
     pub(crate) fn send<T>(&self, send: impl FnOnce(u32, RegionId, u64) -> T) -> Sent<T> {
         let of = self.of.load(Ordering::Relaxed) & !ASKED;
-        let result = send(of, self.region(), self.marks.own());
+        let result = send(of, self.region(), self.marks.load_own());
         // Releases the marks and the region's place in the queue. Either this or the exchange in
         // `ask` comes first.
         let is_awaited = self.of.swap(0, Ordering::AcqRel) & ASKED != 0;

@@ -14,7 +14,7 @@
 //! | a freeing thread | the link of the queue | the state |
 //! | the leaving owner, and a thread that has tended the heap | the state | the queue |
 
-use crate::ground::atomics::{AtomicU32, Ordering, fence};
+use hearth_atomics::{AtomicU32, Ordering, fence};
 
 /// The state of custody. Zero, the initial state, is a thread's heap, which is never an orphan.
 pub(crate) struct Custody(AtomicU32);
@@ -116,9 +116,9 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::ground::atomics::AtomicU64;
     use crate::ground::geometry::RegionId;
     use crate::heap::remote::{Links, Marked, Queue, collect, mark};
+    use hearth_atomics::AtomicU64;
 
     /// A heap of two regions, reduced to what matters here.
     struct Heap {

@@ -13,7 +13,7 @@
 //! | `owner` | the owner; odd during a turn | the helper; signal handlers |
 //! | `visitor` | the helper | the owner |
 
-use crate::ground::atomics::{AtomicU32, Ordering, Owned, owner_fence};
+use hearth_atomics::{AtomicU32, Ordering, SingleWriter, compiler_fence};
 
 /// Zero at first: no turn, no visit.
 pub(crate) struct Handshake {
@@ -35,12 +35,14 @@ impl Handshake {
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
-        let times = self.owner.own();
+        let times = self.owner.load_own();
         if times & 1 != 0 {
             return false;
         }
         self.owner.store(times.wrapping_add(1), Ordering::Relaxed);
-        owner_fence();
+        // Enough towards the helper, which makes all threads pass a barrier, and towards signal
+        // handlers on this thread.
+        compiler_fence(Ordering::SeqCst);
         // Acquires what the helper has done.
         if self.visitor.load(Ordering::Acquire) != 0 {
             self.owner.store(times, Ordering::Relaxed);
@@ -52,7 +54,7 @@ impl Handshake {
     /// Ends a turn of the owner.
     #[inline]
     pub(crate) fn end(&self) {
-        let times = self.owner.own();
+        let times = self.owner.load_own();
         // Releases what the owner has done.
         self.owner.store(times.wrapping_add(1), Ordering::Release);
     }
@@ -72,7 +74,7 @@ impl Handshake {
             return false;
         }
         self.owner.store(times.wrapping_add(1), Ordering::Relaxed);
-        owner_fence();
+        compiler_fence(Ordering::SeqCst);
         true
     }
 
@@ -110,7 +112,7 @@ mod loom_tests {
     use loom::thread;
 
     use super::*;
-    use crate::ground::atomics::fence;
+    use hearth_atomics::fence;
 
     struct Shared {
         handshake: Handshake,

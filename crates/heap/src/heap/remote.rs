@@ -16,8 +16,8 @@
 //! | `last` | threads that push, by exchange; the owner, when it empties the queue | the same |
 //! | `first`, a region's `next` | the pusher of the next region; the owner | the owner |
 
-use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
 use crate::ground::geometry::RegionId;
+use hearth_atomics::{AtomicU32, AtomicU64, Ordering};
 
 /// A queue of regions with marks: many push, the owner pops.
 #[repr(C)]

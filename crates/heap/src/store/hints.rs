@@ -22,7 +22,7 @@
 //! All exchanges, and the loads between them, are sequentially consistent: two threads that each
 //! change one word and then look at the other's must not both miss the other's change.
 
-use crate::ground::atomics::{AtomicU64, Ordering, look};
+use hearth_atomics::{AtomicU64, Ordering, load_seq_cst};
 
 /// log2 of the hints in a word.
 pub(crate) const WORD_SHIFT: u32 = if cfg!(loom) { 1 } else { 6 };
@@ -76,7 +76,7 @@ impl Hints<'_> {
     pub(crate) fn correct(&self, arena: usize, has_room: impl Fn() -> bool) {
         let has = has_room();
         let (low, bit) = place(arena);
-        let is_hinted = look(&self.low[low]) & bit != 0;
+        let is_hinted = load_seq_cst(&self.low[low]) & bit != 0;
         if has && !is_hinted {
             self.set(arena);
         } else if !has && is_hinted {
@@ -94,9 +94,9 @@ impl Hints<'_> {
         let (low, bit) = place(arena);
         let (middle, middle_bit) = place(low);
         [
-            look(&self.low[low]) & bit != 0,
-            look(&self.middle[middle]) & middle_bit != 0,
-            look(self.top) & 1 << middle != 0,
+            load_seq_cst(&self.low[low]) & bit != 0,
+            load_seq_cst(&self.middle[middle]) & middle_bit != 0,
+            load_seq_cst(self.top) & 1 << middle != 0,
         ]
     }
 
@@ -125,12 +125,12 @@ impl Hints<'_> {
 
     /// Clears the middle bit of a low word, if that is empty.
     fn clear_middle(&self, low: usize) {
-        if look(&self.low[low]) != 0 {
+        if load_seq_cst(&self.low[low]) != 0 {
             return;
         }
         let (middle, bit) = place(low);
         let left = self.middle[middle].fetch_and(!bit, Ordering::SeqCst) & !bit;
-        if look(&self.low[low]) != 0 {
+        if load_seq_cst(&self.low[low]) != 0 {
             // Another thread has set a bit below meanwhile. The bit above may be gone too: a third
             // found this word empty, as it was.
             self.set_middle(low);
@@ -141,11 +141,11 @@ impl Hints<'_> {
 
     /// Clears the top bit of a middle word, if that is empty.
     fn clear_top(&self, middle: usize) {
-        if look(&self.middle[middle]) != 0 {
+        if load_seq_cst(&self.middle[middle]) != 0 {
             return;
         }
         self.top.fetch_and(!(1 << middle), Ordering::SeqCst);
-        if look(&self.middle[middle]) != 0 {
+        if load_seq_cst(&self.middle[middle]) != 0 {
             self.set_top(middle);
         }
     }
@@ -228,7 +228,8 @@ mod loom_tests {
         }
 
         fn correct(&self, arena: usize) {
-            self.hints().correct(arena, || look(&self.free[arena]) != 0);
+            self.hints()
+                .correct(arena, || load_seq_cst(&self.free[arena]) != 0);
         }
 
         fn give(&self, arena: usize) {
@@ -251,7 +252,7 @@ mod loom_tests {
         /// Checks the hints while no thread is at work.
         fn check(&self) {
             for arena in 0..ARENAS {
-                let has_room = look(&self.free[arena]) != 0;
+                let has_room = load_seq_cst(&self.free[arena]) != 0;
                 let bits = self.hints().bits(arena);
                 assert!(!has_room || bits == [true; 3], "arena {arena}: {bits:?}");
             }
@@ -260,7 +261,11 @@ mod loom_tests {
                 self.take(arena);
             }
             for arena in 0..ARENAS {
-                assert_eq!(look(&self.free[arena]), 0, "arena {arena} was found");
+                assert_eq!(
+                    load_seq_cst(&self.free[arena]),
+                    0,
+                    "arena {arena} was found"
+                );
                 assert_eq!(self.hints().bits(arena), [false; 3], "arena {arena}");
             }
         }

@@ -7,7 +7,7 @@
 //! | `claimed` | heaps | heaps, the reader |
 //! | `taken` | the reader | heaps |
 
-use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
+use hearth_atomics::{AtomicU32, AtomicU64, Ordering};
 
 /// Pieces that can be lent at once: what a process with shifting sizes lends in a few ticks.
 #[cfg(not(loom))]

@@ -19,7 +19,7 @@
 //! | the others | the claimant, before it publishes | the owner; the claimant; others, stale |
 //! | a segment | its maker, by exchange, once | any thread |
 
-use crate::ground::atomics::{AtomicU64, Ordering};
+use hearth_atomics::{AtomicU64, Ordering};
 
 /// No block.
 const EMPTY: u64 = 0;

@@ -11,11 +11,11 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32};
 
-use crate::ground::atomics::Ordering;
 use crate::ground::directory::Directory;
 use crate::ground::environment::{self, decimal};
 use crate::ground::os;
 use crate::store::pool::NODES_MAX;
+use hearth_atomics::Ordering;
 
 /// CPUs with a known node. Others count as the first node's.
 const CPUS_MAX: usize = 4096;

@@ -7,7 +7,7 @@
 //! | a stack's `top` | a thread that pushes or pops: by exchange | the same |
 //! | a number's link | the thread that pushes it, before it is on top | a thread that pops |
 
-use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
+use hearth_atomics::{AtomicU32, AtomicU64, Ordering};
 
 /// Attempts to pop a number from a stack.
 const TRIES: usize = if cfg!(loom) { 2 } else { 8 };

@@ -23,10 +23,10 @@ mod tests;
 
 use core::iter;
 
-use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering, look};
 use crate::ground::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
 use crate::ground::words::{self, ALIGNED};
 use crate::store::hints::{Hints, WORD_SHIFT};
+use hearth_atomics::{AtomicU32, AtomicU64, Ordering, load_seq_cst};
 
 /// The largest number of nodes that are told apart.
 pub(crate) const NODES_MAX: usize = if cfg!(loom) { 1 } else { 64 };
@@ -64,7 +64,7 @@ const fn allowed(chunks: u32) -> u64 {
 
 /// Whether an arena's word has room of this kind.
 fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
-    let word = look(free);
+    let word = load_seq_cst(free);
     if room == IDLE {
         return word & used.load(Ordering::SeqCst) != 0;
     }

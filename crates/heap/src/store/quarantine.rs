@@ -6,7 +6,7 @@
 //! | a place | any thread, by exchange; whoever takes a number out owns it | the same |
 //! | `next` | any thread, by exchange | the same |
 
-use crate::ground::atomics::{AtomicU32, Ordering};
+use hearth_atomics::{AtomicU32, Ordering};
 
 /// Each place holds a number plus one, or 0.
 pub(crate) struct Quarantine<const N: usize> {

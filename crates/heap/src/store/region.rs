@@ -38,9 +38,9 @@
 
 use core::cell::Cell;
 
-use crate::ground::atomics::{AtomicU8, AtomicU64, Ordering, Owned};
 use crate::ground::geometry::{CLASSES, Class, GRANULES_MAX, granule_shift};
 use crate::ground::words;
+use hearth_atomics::{AtomicU8, AtomicU64, Ordering, SingleWriter};
 
 /// log2 of a KiB.
 pub(crate) const KIB_SHIFT: u32 = 10;
@@ -56,7 +56,7 @@ impl Word {
     /// The value; for the owner.
     #[inline]
     pub(crate) fn get(&self) -> u64 {
-        self.0.own()
+        self.0.load_own()
     }
 
     /// The value; for any thread.
@@ -152,7 +152,7 @@ impl Region {
             let shift = KIB_SHIFT.saturating_sub(granule_shift(level));
             let granules_of_kib = words::ones(1 << shift) << (first >> shift << shift);
             let kind = kind_of(first);
-            if kind.own() != class.0 {
+            if kind.load_own() != class.0 {
                 let now = if starts & granules_of_kib == 0 {
                     class
                 } else {

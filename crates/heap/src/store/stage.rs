@@ -18,7 +18,7 @@
 //! | `rest`, `rise`, `gone` | the helper |
 //! | `end` | a thread that wants the helper gone, or the helper |
 
-use crate::ground::atomics::{AtomicU32, Ordering};
+use hearth_atomics::{AtomicU32, Ordering};
 
 const NONE: u32 = 0;
 /// No helper, and work to do.

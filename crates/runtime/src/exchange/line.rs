@@ -8,7 +8,7 @@ use std::ptr;
 use crate::abi::{Channel, Component, Value};
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
-use crate::ground::sync::{AtomicUsize, Mutex, Ordering, Watched, boxed, lock};
+use crate::ground::sync::{AtomicUsize, Mutex, Ordering, PlainCell, boxed, lock};
 
 /// The receiver is blocked.
 pub(super) const WAITS: usize = 1;
@@ -27,20 +27,20 @@ pub(super) const TELL_SENDER: usize = 32;
 #[repr(C, align(128))]
 pub(crate) struct Line {
     pub(super) word: AtomicUsize,
-    pub(super) given: Watched<Value>,
-    pub(super) full: Watched<Value>,
+    pub(super) given: PlainCell<Value>,
+    pub(super) full: PlainCell<Value>,
     /// The manner of sending the value in `full`: a number of `light`.
-    pub(super) manner: Watched<u8>,
-    pub(super) sender: Watched<*mut Component>,
-    pub(super) receiver: Watched<*mut Component>,
+    pub(super) manner: PlainCell<u8>,
+    pub(super) sender: PlainCell<*mut Component>,
+    pub(super) receiver: PlainCell<*mut Component>,
     pub(super) ends: Ends,
 }
 
 /// The fields that are constant while the link exists.
 #[repr(align(128))]
 pub(super) struct Ends {
-    pub(super) out: Watched<*const Channel>,
-    pub(super) into: Watched<*const Channel>,
+    pub(super) out: PlainCell<*const Channel>,
+    pub(super) into: PlainCell<*const Channel>,
     /// Their workers: atomic, since stale lines are read.
     pub(super) out_worker: AtomicUsize,
     pub(super) into_worker: AtomicUsize,
@@ -98,14 +98,14 @@ impl Line {
         }
         Box::leak(boxed(Line {
             word: AtomicUsize::new(0),
-            given: Watched::new(Value::NOTHING),
-            full: Watched::new(Value::NOTHING),
-            manner: Watched::new(0),
-            sender: Watched::new(ptr::null_mut()),
-            receiver: Watched::new(ptr::null_mut()),
+            given: PlainCell::new(Value::NOTHING),
+            full: PlainCell::new(Value::NOTHING),
+            manner: PlainCell::new(0),
+            sender: PlainCell::new(ptr::null_mut()),
+            receiver: PlainCell::new(ptr::null_mut()),
             ends: Ends {
-                out: Watched::new(ptr::null()),
-                into: Watched::new(ptr::null()),
+                out: PlainCell::new(ptr::null()),
+                into: PlainCell::new(ptr::null()),
                 out_worker: AtomicUsize::new(0),
                 into_worker: AtomicUsize::new(0),
             },

@@ -159,6 +159,16 @@ pub(crate) struct More {
     pub(crate) serving: Serving,
 }
 
+// SAFETY: its pointers refer to literals and types, which are static, and to half-channels that it
+// counts; sharing the pointers themselves is harmless.
+unsafe impl Sync for Offer {}
+// SAFETY: as above.
+unsafe impl Send for Offer {}
+// SAFETY: as for `Offer`.
+unsafe impl Sync for More {}
+// SAFETY: as above.
+unsafe impl Send for More {}
+
 // SAFETY: the table above says which thread may touch what; the pointers inside refer to things
 // that outlive the seat or are counted by it.
 unsafe impl Sync for Seat {}

@@ -256,10 +256,12 @@ impl World {
             let expected = free.get(arena).copied().unwrap_or(ALL);
             // An arena that another thread was opening is skipped by a thread that does not wait.
             let may_be_skipped = !ground.is_patient || ground.strangers >> arena & 1 != 0;
-            let is_skipped =
-                ground.is_sparse && may_be_skipped && arena >= free.len() && look(&word[0]) == 0;
+            let is_skipped = ground.is_sparse
+                && may_be_skipped
+                && arena >= free.len()
+                && load_seq_cst(&word[0]) == 0;
             assert!(
-                is_skipped || look(&word[0]) == expected,
+                is_skipped || load_seq_cst(&word[0]) == expected,
                 "arena {arena}: nothing is lost"
             );
             for room in 0..ROOMS {

@@ -1,6 +1,6 @@
 //! Opens the arenas of a space without reserved addresses, no more than needed.
 
-use crate::ground::atomics::Ordering;
+use hearth_atomics::Ordering;
 
 use super::{Arenas, Node, Opened, Pools};
 

@@ -41,7 +41,7 @@ use crate::exchange::block;
 use crate::exchange::carrier::{self, Worker};
 use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{
-    AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, boxed, fence,
+    AtomicU32, AtomicUsize, Lazily, Ordering, PlainCell as Cell, boxed, fence,
 };
 use crate::hooks::{Canary, sings};
 use crate::seats::registry::Label;
@@ -248,6 +248,12 @@ pub(crate) struct Waiter {
     /// It will hold its sender.
     pub(crate) acknowledge: bool,
 }
+
+// SAFETY: its pointers are to peers, which leave it before they are freed, to components that wait
+// here, and to static types; they are only followed with leave.
+unsafe impl Sync for Inner {}
+// SAFETY: as above.
+unsafe impl Send for Inner {}
 
 // SAFETY: see the table above; peers are only followed under the hub's lock.
 unsafe impl Sync for Channel {}

@@ -71,8 +71,8 @@ use crate::exchange::carrier::traffic::{Interest, Sampler};
 use crate::exchange::values::heap;
 use crate::ground::options::{Policy, Servers};
 use crate::ground::sync::{
-    AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, Watched as Cell, Word, fence,
-    futex, membarrier,
+    AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, PlainCell as Cell, Word, fence,
+    membarrier,
 };
 use crate::ground::{exits, options};
 use crate::hooks::simulation;

@@ -22,10 +22,10 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::{Worker, all, futex, is_kept_placed, set_home, stand_in};
+use super::{Worker, all, is_kept_placed, set_home, stand_in};
 use crate::abi::Component;
 use crate::ground::runtime;
-use crate::ground::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use crate::ground::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Word, fence};
 use crate::outside::idle;
 use crate::recording;
 use crate::seats::seat::seat_of;
@@ -43,7 +43,7 @@ pub(super) struct Runner {
     /// and the monitor's with the worker's leave.
     pub(super) has_noticed: AtomicBool,
     /// A spare or rejoining runner sleeps while this is 0.
-    pub(super) turn: AtomicU32,
+    pub(super) turn: Word,
     /// The kernel's number of its thread.
     pub(super) thread: AtomicU32,
     /// The core of a detached component that is pinned: 1 + its number.
@@ -112,7 +112,7 @@ impl Runner {
             current: AtomicPtr::new(ptr::null_mut()),
             has_noticed: AtomicBool::new(true),
             rounds: AtomicU32::new(0),
-            turn: AtomicU32::new(0),
+            turn: Word::new(0),
             thread: AtomicU32::new(0),
             stays: AtomicUsize::new(0),
         }
@@ -151,17 +151,15 @@ impl Runner {
             .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         self.worker
             .store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
-        // Release: makes the giver's changes to the worker visible.
-        self.turn.store(1, Ordering::Release);
-        futex::wake_one(ptr::from_ref(&self.turn).expose_provenance());
+        // Its Release makes the giver's changes to the worker visible.
+        // SAFETY: runners live as long as their runtime.
+        unsafe { Word::wake(&raw const self.turn, 1) };
     }
 
     pub(super) fn wait_for_turn(&self) {
         // Pairs with the fence of the thread that ends the runtime.
         fence(Ordering::SeqCst);
-        while self.turn.load(Ordering::Acquire) == 0 && !runtime::current().is_over() {
-            futex::wait(&self.turn, 0);
-        }
+        self.turn.sleep_unless(0, || runtime::current().is_over());
     }
 }
 

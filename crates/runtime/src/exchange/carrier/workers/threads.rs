@@ -3,7 +3,6 @@
 use std::io;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use hearth_sys::{affinity, stack};
 
@@ -15,7 +14,7 @@ use super::{Worker, all};
 use crate::exchange::values::heap;
 use crate::ground::options;
 use crate::ground::runtime::{self, Part};
-use crate::ground::sync::{futex, lock_std as lock};
+use crate::ground::sync::{Ordering, Word, lock_std as lock};
 use crate::hooks;
 use crate::outside::{idle, poller};
 
@@ -118,10 +117,12 @@ mod monitor {
 
 #[cfg(not(loom))]
 mod monitor {
+    use std::sync::atomic::{AtomicBool, fence};
+
     use super::*;
 
     static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
-    static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
+    static ASLEEP: Part<Word> = Part::new(|| Word::new(0));
 
     pub(super) fn start() -> io::Result<()> {
         // It reads queues that their threads are changing: a guess, and to Miri a race.
@@ -142,7 +143,7 @@ mod monitor {
         fence(Ordering::SeqCst);
         let asleep = &*ASLEEP;
         if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
-            futex::wake_one(ptr::from_ref(asleep).expose_provenance());
+            asleep.ring();
         }
     }
 
@@ -200,9 +201,7 @@ mod monitor {
             ASLEEP.store(0, Ordering::Relaxed);
             return;
         }
-        while ASLEEP.load(Ordering::Relaxed) == 1 {
-            futex::wait(&ASLEEP, 1);
-        }
+        ASLEEP.sleep(1);
     }
 }
 pub(super) use monitor::notice;
@@ -221,8 +220,8 @@ pub(crate) fn wake_all() {
     for runner in &lock(&RUNNERS).0 {
         // A runner sets it to 0 before it checks whether the runtime is over, with a fence
         // between.
-        runner.turn.store(1, Ordering::Relaxed);
-        futex::wake_one(ptr::from_ref(&runner.turn).expose_provenance());
+        // SAFETY: runners live as long as their runtime.
+        unsafe { Word::wake(&raw const runner.turn, 1) };
     }
     notice();
 }

@@ -8,7 +8,7 @@ use super::runner::{Runner, detach};
 use crate::abi::{Component, Step};
 use crate::exchange::channel::{Channel, hub};
 use crate::ground::runtime::Runtime;
-use crate::ground::sync::{Ordering, lock_std as lock};
+use crate::ground::sync::{Ordering, Word, lock_std as lock};
 use crate::hooks::{self, Hooks};
 use crate::outside::idle;
 
@@ -142,6 +142,10 @@ fn judge() {
     Runtime::say_over();
     for worker in all() {
         // SAFETY: workers live as long as the run.
-        unsafe { crate::ground::sync::Word::wake(ptr::from_ref(&worker.shared.asleep), 0) };
+        unsafe { Word::wake(&raw const worker.shared.asleep, 0) };
+    }
+    for runner in &WORLD.runners {
+        // SAFETY: as above.
+        unsafe { Word::wake(&raw const runner.turn, 1) };
     }
 }
