@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod earlier;
 pub mod embedded;
 pub mod heap;
 pub mod measure;

@@ -7,6 +7,7 @@
 
 mod cachet_command;
 mod command_speed;
+mod earlier_report;
 mod embedded_command;
 mod heap_report;
 mod heaps_command;
@@ -22,6 +23,7 @@ mod servers_command;
 mod sync_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
+use hearth_benches::earlier::Earlier;
 use hearth_benches::embedded::SHAPES;
 use hearth_benches::heap::allocators::{self, Allocator};
 use hearth_benches::heap::session;
@@ -51,6 +53,8 @@ struct Request {
     /// Checks only whether the answers are right.
     small: bool,
     heap: heap_report::Options,
+    /// An earlier Hearth to stand in for the peers of the runtime's rows and of Savina.
+    earlier: Option<Earlier>,
 }
 
 impl Request {
@@ -98,6 +102,17 @@ fn main() -> ExitCode {
         }
     };
     let effort = request.effort();
+    if let Some(earlier) = &request.earlier {
+        let mut table = earlier_report::Table::begin();
+        for row in ROWS.iter().filter(|row| request.wants(row.name)) {
+            keep(row.name, table.row(row, effort, earlier));
+        }
+        for program in wanted_of(&savina::programs(), &request) {
+            keep(program.name, table.program(program, effort, earlier));
+        }
+        table.end();
+        return finish(&request, &rows, failed);
+    }
     for benchmark in BENCHMARKS.iter().filter(|one| request.wants(one.name)) {
         let input = benchmark.input(request.brief);
         keep(benchmark.name, compare(benchmark, input, effort.repeats));
@@ -136,8 +151,13 @@ fn main() -> ExitCode {
         let repeats = request.repeats.unwrap_or(usual);
         keep(HEAP, heap_report::heap(&request.heap, repeats, size));
     }
+    finish(&request, &rows, failed)
+}
+
+/// Records the rows, if that is wanted; the exit code.
+fn finish(request: &Request, rows: &[String], mut failed: bool) -> ExitCode {
     if request.record {
-        failed |= record(&rows).is_err_and(|error| {
+        failed |= record(rows).is_err_and(|error| {
             eprintln!("cannot record: {error}");
             true
         });
@@ -225,7 +245,8 @@ fn names() -> String {
 
 fn usage() -> String {
     format!(
-        "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
+        "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record] [--before TREE]\n\
+         names: {}\n\
          groups: compute channels runtime savina placements rust-talk net\n\
          of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
          which is --brief]; its groups: {}",
@@ -247,6 +268,7 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
                 let count = value()?.parse().ok().filter(|&n| n > 0);
                 request.repeats = Some(count.ok_or("--repeats has a number of at least 1")?);
             }
+            "--before" => request.earlier = Some(Earlier::at(&value()?)?),
             "--only" => request.heap.only(&value()?)?,
             "--with" => request.heap.with.push(Allocator::from_words(&value()?)?),
             "--json" => request.heap.json = Some(value()?),

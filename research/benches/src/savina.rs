@@ -9,6 +9,7 @@ use std::process::Command;
 use hearth_lang::compile::{Options, compile};
 use hearth_testing::toolchain::{Toolchain, Workshop};
 
+use crate::earlier::{Compared, Earlier};
 use crate::measure::{Kept, in_turn, pin, run};
 use crate::peers;
 use crate::runtime::Effort;
@@ -187,6 +188,45 @@ pub fn measure(program: &Program, effort: Effort) -> Result<Measured, String> {
         found,
         skipped,
     })
+}
+
+/// Runs this Hearth and an earlier one in turn, on one core and on two.
+pub fn beside_earlier(
+    program: &Program,
+    effort: Effort,
+    earlier: &Earlier,
+) -> Result<Vec<(Way, Compared)>, String> {
+    let cores = pin(usize::MAX)?.len();
+    let workshop = Workshop::new(program.name)?;
+    let now = peers::build_insense(&program.stem(), workshop.path())?;
+    let before = earlier.build(&program.stem(), workshop.path())?;
+    let input = if effort.brief {
+        program.brief()
+    } else {
+        program.full
+    };
+    let mut found = Vec::new();
+    for (workers, places) in WAYS.into_iter().filter(|(workers, _)| *workers <= cores) {
+        pin(workers)?;
+        for place in places {
+            let way = Way { workers, place };
+            let sides = [&now, &before].map(|program| Side {
+                program,
+                way,
+                is_go: false,
+            });
+            for side in &sides {
+                let said = run(&mut side.command(), &format!("{}\n", program.small))?;
+                program.compare(side.who(), &said.stdout)?;
+            }
+            let kept = in_turn(sides.len(), effort.repeats, |side| {
+                let ran = run(&mut sides[side].command(), &format!("{input}\n"))?;
+                Ok((ran.times.wall, ran.disturbed))
+            })?;
+            found.push((way, Compared::of(&kept)?));
+        }
+    }
+    Ok(found)
 }
 
 fn side_by_side(

@@ -142,7 +142,7 @@ pub(crate) const DEFAULTS: Options = Options {
     slice: Duration::from_millis(10),
     // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a sleeping
     // processor takes longer.
-    patience: Duration::from_micros(50),
+    patience: hearth_sys::spin::WAKE_COST,
     simulation: None,
     compat_original: false,
     arguments: Vec::new(),

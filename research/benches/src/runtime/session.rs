@@ -9,6 +9,7 @@ use std::process::Command;
 
 use super::sides::{Programs, Setting};
 use super::{Goal, Measure, Row, Who};
+use crate::earlier::{Compared, Earlier};
 use crate::measure::{self, Kept, Run, in_turn, peak, pin, run};
 use hearth_stats::{Ratio, Summary, ratio};
 
@@ -69,6 +70,34 @@ impl Found {
         let best = self.best().map(|side| side.summary.median);
         goal.is_reached(self.hearth.summary.median, best)
     }
+}
+
+/// Measures a row of this Hearth beside an earlier one.
+pub fn beside_earlier(row: &Row, effort: Effort, earlier: &Earlier) -> Result<Compared, String> {
+    let target_s = if effort.brief { RUN_S / 10.0 } else { RUN_S };
+    pin(usize::MAX)?;
+    let (mut now, mut before) = (Programs::default(), Programs::default());
+    now.add(row.program)?;
+    before.add_built(row.program, |stem, folder| earlier.build(stem, folder))?;
+    let sessions = [now, before].map(|programs| Session {
+        row,
+        programs,
+        target_s,
+    });
+    let cores = pin(row.workers)?;
+    let ready = sessions
+        .iter()
+        .map(|session| session.ready(row.hearth(), None, &cores))
+        .collect::<Result<Vec<_>, _>>()?;
+    let rounds = ready[0].rounds;
+    let ready: Vec<Ready> = ready
+        .into_iter()
+        .map(|ready| Ready { rounds, ..ready })
+        .collect();
+    let kept = in_turn(ready.len(), effort.repeats, |side| {
+        sessions[side].value(&ready[side], &cores)
+    })?;
+    Compared::of(&kept)
 }
 
 /// A side that is ready to be measured.

@@ -67,9 +67,18 @@ pub struct Programs(HashMap<&'static str, (PathBuf, Workshop)>);
 impl Programs {
     /// Builds the programs that are not there yet.
     pub fn add(&mut self, program: &'static str) -> Result<(), String> {
+        self.add_built(program, peers::build_insense)
+    }
+
+    /// Builds a program that is not there yet in another way: by its stem, into a folder.
+    pub fn add_built(
+        &mut self,
+        program: &'static str,
+        build: impl FnOnce(&str, &Path) -> Result<PathBuf, String>,
+    ) -> Result<(), String> {
         if !self.0.contains_key(program) {
             let workshop = Workshop::new(program)?;
-            let built = peers::build_insense(&format!("runtime/{program}"), workshop.path())?;
+            let built = build(&format!("runtime/{program}"), workshop.path())?;
             self.0.insert(program, (built, workshop));
         }
         Ok(())
