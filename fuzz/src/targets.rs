@@ -90,8 +90,8 @@ fn inspect(diagnostics: &[Diagnostic], text: &str) {
     }
 }
 
-/// The C of a program without everything that depends on positions in the text: `#line` directives,
-/// and line and column in the sites of messages.
+/// The C of a program without everything that depends on the layout of its text: `#line`
+/// directives, and in the sites of messages the line, the column and the quoted text.
 fn without_places(text: &str) -> Option<String> {
     let c = compile(text, "fuzz.isf", &Options::default()).c?;
     let kept = c
@@ -103,7 +103,7 @@ fn without_places(text: &str) -> Option<String> {
         while let Some(at) = rest.find(SITE) {
             let (before, site) = rest.split_at(at + SITE.len());
             plain.push_str(before);
-            rest = site.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == ' ');
+            rest = site.find(END_OF_SITE).map_or("", |at| &site[at..]);
         }
         plain.push_str(rest);
         plain.push('\n');
@@ -113,3 +113,5 @@ fn without_places(text: &str) -> Option<String> {
 
 /// Start of a site, up to its line.
 const SITE: &str = "\"fuzz.isf\",";
+/// End of a site, from the end of its quoted text.
+const END_OF_SITE: &str = "\" };";

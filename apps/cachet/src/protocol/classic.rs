@@ -26,7 +26,7 @@ const KEYS_AT_ONCE: usize = 4096;
 pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>) -> Asked {
     let count = words.len();
     match (words.get(0), count) {
-        (b"get", 2..) => get(context, after_word(line), false),
+        (b"get" | b"bget", 2..) => get(context, after_word(line), false),
         (b"gets", 2..) => get(context, after_word(line), true),
         (b"gat", 2..) => get_and_touch(context, after_word(line), words, false),
         (b"gats", 2..) => get_and_touch(context, after_word(line), words, true),
@@ -50,8 +50,28 @@ pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>)
         (b"lru" | b"lru_crawler" | b"slabs" | b"watch" | b"refresh_certs", _) => {
             statistics::control(context, words)
         }
+        _ if is_http(words) => {
+            context.worker.counters.conn_http.bump();
+            context.about.closes_http();
+            Asked::Close
+        }
         _ => say(context, false, ERROR),
     }
+}
+
+/// Whether a command that is none of ours is a request of HTTP, `GET / HTTP/1.1`.
+///
+/// Its connection is closed unanswered: otherwise a browser or a proxy could be made to write into
+/// the cache by the lines of its request's body. Commands with our first letters, and ours with a
+/// wrong number of words, are mistakes of a client's, as in memcached.
+fn is_http(words: &Words<'_>) -> bool {
+    let first = words.get(0);
+    let is_ours = match first {
+        [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..] | [b'm'] => true,
+        b"flush_all" | b"prepend" | b"replace" | b"verbosity" | b"extstore" => true,
+        _ => false,
+    };
+    !is_ours && words.last().starts_with(b"HTTP/")
 }
 
 fn say(context: &mut Context<'_>, is_quiet: bool, answer: &[u8]) -> Asked {
@@ -300,8 +320,8 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             _ => is_zero && is_quiet,
         };
         if !is_right {
-            // A wrong `noreply` is answered.
-            return say(context, false, USAGE_OF_DELETE);
+            // Quiet though wrong, as in memcached: an answer would be taken for the next command's.
+            return say(context, is_quiet, USAGE_OF_DELETE);
         }
     }
     let key = words.get(1);

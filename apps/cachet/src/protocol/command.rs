@@ -29,6 +29,8 @@ pub trait About: Sync {
     }
     /// Sets the verbosity of the log.
     fn set_verbosity(&self, _level: u32) {}
+    /// Notes that a connection is closed because it speaks HTTP.
+    fn closes_http(&self) {}
     /// The sum of all workers' counters.
     fn counters(&self) -> Counters;
     /// Resets all counters.

@@ -90,6 +90,7 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
         ("bytes_read", &sum.bytes_read),
         ("bytes_written", &sum.bytes_written),
         ("conn_yields", &sum.conn_yields),
+        ("conn_http", &sum.conn_http),
         ("total_items", &sum.total_items),
     ];
     for (name, counter) in counted {

@@ -49,6 +49,12 @@ impl<'a> Words<'a> {
         self.words[..self.count].get(at..).unwrap_or_default()
     }
 
+    /// The last word, of those up to the largest number; empty if there are none.
+    #[must_use]
+    pub(super) fn last(&self) -> &'a [u8] {
+        self.get(self.count.wrapping_sub(1))
+    }
+
     /// True if the last word is `noreply`.
     #[must_use]
     pub(super) fn end_in_noreply(&self) -> bool {

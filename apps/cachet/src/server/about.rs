@@ -183,6 +183,12 @@ impl About for Server {
         self.verbosity.store(level, Ordering::Relaxed);
     }
 
+    fn closes_http(&self) {
+        self.tell(1, || {
+            "closes a connection that speaks HTTP: is a browser or a proxy sent here?".into()
+        });
+    }
+
     fn counters(&self) -> Counters {
         self.counters.sum()
     }

@@ -121,6 +121,8 @@ counters! {
     bytes_written,
     /// Times that a connection had more to do than one turn allows.
     conn_yields,
+    /// Connections closed because they spoke HTTP.
+    conn_http,
     /// Connections opened.
     total_connections,
     /// Connections closed.

@@ -273,7 +273,7 @@ impl<'a> Checker<'a> {
             K::Any(value) => return self.boxed(value, span),
             K::Length(base) => return self.length(base, span),
             K::Field(base, name) => return self.member(base, *name, span),
-            K::Index(base, indices) => return self.index(base, indices),
+            K::Index(base, indices) => return self.index(base, indices, span),
             K::Call(callee, args) => return self.call(callee, args, span),
             K::NewChannel(direction, payload) => {
                 let payload = self.resolve(payload);

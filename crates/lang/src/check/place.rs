@@ -180,15 +180,18 @@ impl<'a> Checker<'a> {
     }
 
     /// `base[i, j]`
-    pub(super) fn index(&mut self, base: &'a ast::Expr, indices: &'a [ast::Expr]) -> Expr {
+    pub(super) fn index(
+        &mut self,
+        base: &'a ast::Expr,
+        indices: &'a [ast::Expr],
+        whole: Span,
+    ) -> Expr {
         let mut result = self.value(base);
-        for text in indices {
+        for (number, text) in indices.iter().enumerate() {
             let index = self.value(text);
-            let span = Span {
-                end: text.span.end,
-                ..base.span
-            };
-            result = self.element(result, index, span);
+            let is_last = number + 1 == indices.len();
+            let end = if is_last { whole.end } else { text.span.end };
+            result = self.element(result, index, Span { end, ..base.span });
         }
         result
     }

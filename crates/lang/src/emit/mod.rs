@@ -232,19 +232,13 @@ impl Context<'_> {
         self.lines[usize::from(span.source.0)].line_column(span.start)
     }
 
-    /// The source text of a span, shortened to one line.
+    /// The source text of a span on one line, shortened.
     fn quote(&self, span: Span) -> String {
-        let line = self
-            .input
-            .sources
-            .slice(span)
-            .lines()
-            .next()
-            .unwrap_or("")
-            .trim();
+        let words = self.input.sources.slice(span).split_whitespace();
+        let line = words.collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(QUOTE_CHARS_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),
-            None => line.to_owned(),
+            None => line,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use hearth_stats::median;
+
 /// Number of windows at home in the statistics.
 const RECENT: usize = 15;
 /// Lower bound of the noise: clocks and window ends alone make as much.
@@ -105,7 +107,7 @@ impl Recent {
         figure: impl Fn(&Seen) -> Option<f64>,
     ) -> Option<f64> {
         let values = self.windows.iter().rev().take(last).filter_map(figure);
-        median(values.collect())
+        median(&values.collect::<Vec<_>>())
     }
 
     /// Standard deviation of a window's logarithmic rate, from the differences of neighbours, so
@@ -118,26 +120,16 @@ impl Recent {
             .zip(self.windows.iter().skip(1))
             .map(|(a, b)| (log(b) - log(a)).abs())
             .collect();
-        let measured = median(steps).map_or(0.1, |step| DEVIATIONS * step / 2f64.sqrt());
+        let measured = median(&steps).map_or(0.1, |step| DEVIATIONS * step / 2f64.sqrt());
         measured.max(NOISE_MIN)
     }
 }
 
-/// The middle value, or the mean of the two in the middle. None of none.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    let count = values.len();
-    if count == 0 {
-        return None;
-    }
-    values.sort_by(f64::total_cmp);
-    Some((values[(count - 1) / 2] + values[count / 2]) / 2.0)
-}
-
 /// Standard deviation, by the median deviation from the median.
 pub(super) fn spread(values: &[f64]) -> f64 {
-    let Some(middle) = median(values.to_vec()) else {
+    let Some(middle) = median(values) else {
         return 0.0;
     };
-    let away = values.iter().map(|value| (value - middle).abs()).collect();
-    DEVIATIONS * median(away).unwrap_or(0.0)
+    let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    DEVIATIONS * median(&away).unwrap_or(0.0)
 }

@@ -1,7 +1,9 @@
 //! A trial of another mode: windows there alternate with windows at home until one is known to be
 //! better.
 
-use super::figures::{Seen, median, spread};
+use hearth_stats::median;
+
+use super::figures::{Seen, spread};
 
 /// Gain that makes another mode home.
 const MARGIN_UP: f64 = 0.03;
@@ -105,7 +107,7 @@ impl Trial {
 
     /// Rate away over rate at home, as far as known.
     pub(super) fn ratio(&self) -> Option<f64> {
-        median(self.ratios.clone()).map(f64::exp)
+        median(&self.ratios).map(f64::exp)
     }
 
     /// Takes the window that has ended in the present part. Some if that decides the trial.
@@ -163,7 +165,7 @@ impl Trial {
 
     fn judge(&self) -> Option<Verdict> {
         let count = self.ratios.len();
-        let gain = median(self.ratios.clone())? - self.margin;
+        let gain = median(&self.ratios)? - self.margin;
         let error = self.error();
         // The spread of few ratios says little.
         let sure = [4.0, 3.0, 3.0, 2.5, 2.5]

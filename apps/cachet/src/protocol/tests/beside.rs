@@ -330,9 +330,23 @@ fn command(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
             let keys = format!("{} {}", short_key(random, sort), short_key(random, sort));
             format!("{} {} {keys}\r\n", random.of(&["gat", "gats"]), ttl(random))
         }
-        15 | 16 => format!("delete {name}{rest}\r\n"),
+        15 | 16 => {
+            let rest = match random.below(10) {
+                0 => " 0 noreply",
+                1 => " 5 noreply",
+                2 => " noreply noreply",
+                _ => rest,
+            };
+            format!("delete {name}{rest}\r\n")
+        }
         17 => format!("touch {name} {}{rest}\r\n", ttl(random)),
-        18 => match random.below(12) {
+        18 => match random.below(14) {
+            11 => {
+                let first = random.of(&["GET", "POST", "HEAD", "foo", "get", "set", "flush_all"]);
+                let last = random.of(&["HTTP/1.1", "HTTP/", "HTTP", "HTTP/1.0 x"]);
+                format!("{first} {name} {last}\r\n")
+            }
+            12 => format!("bget {name}\r\n"),
             0 => "flush_all\r\n".into(),
             1 => format!("flush_all 0{rest}\r\n"),
             2 => format!("verbosity {}{rest}\r\n", random.of(&["0", "x", ""])),

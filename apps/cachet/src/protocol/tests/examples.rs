@@ -31,6 +31,49 @@ fn check(talk: &[(&str, &str)]) {
 }
 
 #[test]
+fn a_request_of_http_closes_the_connection_unanswered() {
+    for request in [
+        "GET / HTTP/1.0\r\n",
+        "POST /x HTTP/1.1\r\nset a 0 0 1\r\n1\r\n",
+        "  DELETE   /a HTTP/2  \r\n",
+        "HTTP/1.1\r\n",
+    ] {
+        let mut bench = Bench::new();
+        let rest = "version\r\nset b 0 0 1\r\n1\r\n";
+        let sent = format!("{request}{rest}");
+        assert_eq!(
+            bench.talk([sent.as_bytes()]),
+            (Vec::new(), End::Closed),
+            "{request:?}"
+        );
+        assert_eq!(bench.says("get a b\r\n"), "END\r\n", "{request:?} stored");
+        assert_eq!(bench.about.counters().conn_http.get(), 1);
+    }
+    for (mistake, answer) in [
+        ("get / HTTP/1.0\r\n", "END\r\n"),
+        ("set a HTTP/1.1\r\n", "ERROR\r\n"),
+        ("flush_all 1 2 HTTP/1.1\r\n", "ERROR\r\n"),
+        ("GET / HTTP/1.0 x\r\n", "ERROR\r\n"),
+        ("mm HTTP/1.0\r\n", "ERROR\r\n"),
+    ] {
+        assert_eq!(Bench::new().says(mistake), answer, "to {mistake:?}");
+    }
+}
+
+#[test]
+fn a_wrong_delete_with_noreply_is_quiet() {
+    check(&[
+        ("delete k 5 noreply\r\n", ""),
+        ("delete k noreply noreply\r\n", ""),
+        ("delete k 0 noreply\r\nmn\r\n", "MN\r\n"),
+        (
+            "delete k 0 noreplyx\r\n",
+            "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n",
+        ),
+    ]);
+}
+
+#[test]
 fn a_number_that_becomes_shorter_leaves_spaces() {
     check(&[
         ("set n 7 0 2\r\n10\r\n", "STORED\r\n"),
