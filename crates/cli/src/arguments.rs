@@ -188,7 +188,7 @@ Environment:
   HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
   HEARTH_PROFILE_CHECK=off
               with --place talk, do not check whether the profile is still this machine's
-  HEARTH_…    variables behind the options; they work for built programs, too")]
+  HEARTH_…    variables that stand for options; built programs read them, too")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input
     #[arg(value_name = "FILE")]

@@ -91,7 +91,7 @@ pub(crate) fn search(
 ) -> Result<(), Failure> {
     let workshop = Workshop::temporary().map_err(|error| {
         Failure::environment(format!(
-            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with some room",
+            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with free space",
             std::env::temp_dir().display(),
             cause(&error)
         ))

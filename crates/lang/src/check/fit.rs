@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             code::PROC_LEAVES,
             format!("procedure `{name}` uses its component's members and cannot be {how}"),
             value.span,
-            "would reach into this component from outside",
+            "would expose this component's members to others",
         )
         .with_label(declared, "declared here, in the component")
         .with_note("Components share nothing except through channels.")

@@ -314,7 +314,7 @@ impl World {
         }
     }
 
-    /// The knowledge about an element without its index.
+    /// Facts known about an element whose index is unknown.
     fn some_element(&self, array: ObjectId) -> Known {
         let Object::Array {
             fill,

@@ -250,7 +250,7 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// The amount held, and the amount held in addition for a while.
+    /// Raises the peak to the amount held plus `more`, which is held for a moment.
     fn note(&mut self, held: &Held, more: Weight) {
         self.peak = self.peak.max(held.total().plus(more));
     }
