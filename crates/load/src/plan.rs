@@ -41,7 +41,7 @@ pub enum Gaps {
 pub enum Per {
     /// Any connection that is free.
     Overall,
-    /// Each connection makes its own share, even if others are free.
+    /// Each connection sends its own share, even if others are free.
     Connection,
 }
 
@@ -142,7 +142,7 @@ impl Plan {
         connections: usize,
         /// Threads that drive them.
         threads: usize,
-        /// Requests that a connection may have under way.
+        /// Requests that a connection may have in flight.
         outstanding: usize,
         /// When requests are made.
         pacing: Pacing,

@@ -18,7 +18,7 @@ use super::verdict;
 use crate::pages::{self, counted};
 use hearth_stats::Summary;
 
-/// The servers of the figure on threads, in the order of their colours.
+/// Servers in the chart of throughput by threads, in the order of their colours.
 const SIDES: [&str; 4] = [MEMCACHED, LOCK, MESSAGE, "auto"];
 
 /// Draws the page.

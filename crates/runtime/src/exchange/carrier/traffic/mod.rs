@@ -69,7 +69,7 @@ pub(crate) struct Seen {
     pub(crate) busy_ns: u64,
 }
 
-/// The home of a component that has a thread of its own.
+/// Stands for the home of a component that runs on a thread of its own.
 pub(crate) const NO_WORKER: u16 = u16::MAX;
 
 // SAFETY: the pointers are to types and literals, which are static.
