@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// How a program is compiled.
+/// Options of compiling a program.
 #[derive(Args, Debug)]
 pub(crate) struct Compilation {
     /// The generation of the standard environment to compile against
@@ -353,7 +353,7 @@ pub(crate) enum Heaps {
     System,
 }
 
-/// Which schedules a simulation follows.
+/// The schedules that a simulation follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Simulation {
     Seed(u64),

@@ -36,7 +36,7 @@ impl Interest {
     }
 }
 
-/// When a ready descriptor is reported.
+/// Condition for reporting a ready descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// On every wait while it is ready.

@@ -115,7 +115,7 @@ fn parse_rates(text: &str) -> Result<Rates, String> {
     search::rates(text).map(Rates)
 }
 
-/// How the keys are written before the run.
+/// Way in which the keys are written before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preload {
     None,

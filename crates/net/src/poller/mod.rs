@@ -20,7 +20,7 @@ use crate::connection::{Flags, Waits};
 /// Key of the wake-up descriptor.
 const WAKEUP: u64 = u64::MAX;
 
-/// Which threads wait for a set.
+/// The threads that wait for a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// The thread that works for all its descriptors.

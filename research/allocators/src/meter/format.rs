@@ -44,7 +44,7 @@ impl Mode {
         }
     }
 
-    /// As a word of the file.
+    /// The value as a word of the file.
     #[must_use]
     pub const fn number(self) -> u64 {
         match self {

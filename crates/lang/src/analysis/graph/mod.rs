@@ -125,7 +125,7 @@ pub struct Component {
     pub start: Vec<Traffic>,
     /// The bytes of arrays and structs that a pass touches.
     pub working_set_bytes: u64,
-    /// How large its heap can get; None if there is no bound.
+    /// Bound on the size of its heap; None if there is none.
     pub heap_bytes: Option<u64>,
 }
 
@@ -220,7 +220,7 @@ pub enum UnknownKind {
     Receive,
     /// A component is put on a core here.
     Core,
-    /// How much is computed here.
+    /// The amount of computation here.
     Work,
 }
 

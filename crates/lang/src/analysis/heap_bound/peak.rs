@@ -1,4 +1,4 @@
-//! How much a function holds at most, with all that it calls.
+//! Peak memory that a function holds, including all functions that it calls.
 //!
 //! A walk along the statements keeps the set of counted slots that may hold a reference. What each
 //! of them can lead to is known ([`Measures`]); a new reference adds its measure, a release or a

@@ -27,7 +27,7 @@ pub(crate) struct Wait {
     pub(crate) end: End,
     /// One of its peers, at random.
     pub(crate) partner: Option<End>,
-    /// That peer, or this end, has several peers.
+    /// True if that peer, or this end, has several peers.
     pub(crate) is_shared: bool,
     pub(crate) is_send: bool,
     /// Bytes of the value that it received, if known.
