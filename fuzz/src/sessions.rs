@@ -181,7 +181,7 @@ fn flags(random: &mut Random) -> String {
     text
 }
 
-/// One command, right or wrong.
+/// Appends a random command, valid or invalid.
 fn command(random: &mut Random, sent: &mut Vec<u8>) {
     let (key, noreply) = (key(random), *random.pick(&["", "", "", " noreply", " x"]));
     let ttl = *random.pick(&["0", "0", "0", "1000", "-1", "x"]);

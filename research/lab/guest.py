@@ -17,7 +17,7 @@ BUSYBOX_PACKAGE = "busybox-static"
 QEMU = "qemu-system-x86_64"
 QEMU_PACKAGE = "qemu-system-x86"
 LZ4_LEGACY = b"\x02\x21\x4c\x18"
-# Where the guest mounts something over what the archive holds.
+# Places where the guest mounts something over the archive's contents.
 COVERED = ("/proc", "/sys", "/dev")
 
 
@@ -62,7 +62,7 @@ def cached(name: str, make) -> Path:
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with open(cache / "lock", "w", encoding="utf-8") as lock:
-            # Two sessions that start at once fetch once.
+            # Two sessions that start at once fetch only once.
             fcntl.flock(lock, fcntl.LOCK_EX)
             wanted = cache / name
             if not wanted.exists():
@@ -156,7 +156,7 @@ def lz4(payload: bytes) -> bytes:
     """
     whole = bytearray()
     at = len(LZ4_LEGACY)
-    # The kernel's build puts the size of the plain image, four bytes, behind the last block.
+    # The kernel's build puts the size of the plain image, four bytes, after the last block.
     while at + 4 < len(payload):
         (length,) = struct.unpack_from("<I", payload, at)
         whole += lz4_block(payload[at + 4 : at + 4 + length])
@@ -191,13 +191,13 @@ def lz4_block(block: bytes) -> bytearray:
             return plain
         distance = block[at] | block[at + 1] << 8
         at += 2
-        # The shortest repetition worth a sequence is of four bytes.
+        # The shortest repetition worth a sequence has four bytes.
         length = longer(token & 15) + 4
         start = len(plain) - distance
         if distance >= length:
             plain += plain[start : start + length]
         else:
-            # It repeats what it is about to write.
+            # A repetition of bytes that it is about to write.
             pattern = plain[start:]
             plain += (pattern * (length // distance + 1))[:length]
 

@@ -10,21 +10,21 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "machines"
 
-# ACPI: a node is at 10 from itself, less is reserved, 255 means no way; Linux refuses a table
-# whose remote distances are not above 10.
+# ACPI: a node is at distance 10 from itself, lower values are reserved, 255 means unreachable;
+# Linux refuses a table whose remote distances are not above 10.
 LOCAL = 10
 UNREACHABLE = 255
-# Of Linux in Debian's build (CONFIG_NODES_SHIFT=10): what a distance weighs against a tie.
+# From Linux in Debian's build (CONFIG_NODES_SHIFT=10): the weight of a distance against a tie.
 NODES_MAX = 1024
-# qemu and its legacy APIC ids end here; nobody wants to wait for as many in software either.
+# qemu and its legacy APIC ids end here; more would also take too long to emulate.
 CPUS_MAX = 64
-# Debian's kernel takes 60 of these as it starts.
+# Debian's kernel takes 60 of these at its start.
 NODE_0_MIB_MIN = 96
-# How many parts of `Machine.place` CPUs agree in that share a socket, a die, a core; all of them
-# are the thread itself.
+# Number of leading parts of `Machine.place` that are equal for CPUs that share a socket, a die, a
+# core; all parts name the thread itself.
 SOCKET, DIE, CORE, THREAD = 1, 2, 3, 4
-# Who shares a level, as qemu tells it: each die has an L3, each core an L2, and, unlike any real
-# processor, each thread an L1.
+# Sharing of cache levels, as told to qemu: each die has an L3, each core an L2, and, unlike in any
+# real processor, each thread an L1.
 CACHES = {"L1d": THREAD, "L1i": THREAD, "L2": CORE, "L3": DIE}
 
 

@@ -142,7 +142,7 @@ def expiry(client):
 
 @check
 def get_and_touch(client):
-    # The library knows no word for these.
+    # The library has no method for these.
     k = key()
     assert client.raw_command(f"gat 10 {k}", b"END\r\n") == b""
     client.set(k, b"x", expire=2)

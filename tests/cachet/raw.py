@@ -13,8 +13,9 @@ import socket
 import sys
 import time
 
-# Each case: a name, what is sent, and what has to come back, as a regular expression over bytes. {k} is a key of the
-# case's own. What ends with CLOSED ends the connection; after all others it has to be in step.
+# Each case has a name, the bytes to send, and the expected reply, a regular expression over bytes.
+# {k} is a key of the case's own. After a case that ends with CLOSED, the server must close the
+# connection; after any other, the connection must be in step.
 CLOSED = object()
 CASES = []
 
@@ -33,7 +34,7 @@ ERROR = lit(b"ERROR")
 BAD_LINE = lit(b"CLIENT_ERROR bad command line format")
 BAD_CHUNK = lit(b"CLIENT_ERROR bad data chunk")
 
-# ---- storage ---------------------------------------------------------------------------------------------------
+# ---- storage ---------------------------------------------------------------------------------
 case("set and get", b"set {k} 5 0 3\r\nabc\r\nget {k}\r\n", lit(b"STORED", b"VALUE {k} 5 3", b"abc", b"END"))
 case("empty value", b"set {k} 0 0 0\r\n\r\nget {k}\r\n", lit(b"STORED", b"VALUE {k} 0 0", b"", b"END"))
 case("value with line ends", b"set {k} 0 0 6\r\na\r\n\r\nb\r\nget {k}\r\n",
@@ -71,7 +72,7 @@ case("lines may end with a newline alone", b"get {k}\nversion\n", lit(b"END") + 
 case("spaces between words", b"get   {k}  \r\n", lit(b"END"))
 case("already expired", b"set {k} 0 -1 1\r\na\r\nget {k}\r\n", lit(b"STORED", b"END"))
 
-# ---- numbers, touch, delete --------------------------------------------------------------------------------------
+# ---- numbers, touch, delete ------------------------------------------------------------------
 case("incr and decr", b"incr {k} 1\r\nset {k} 0 0 2\r\n10\r\nincr {k} 5\r\ndecr {k} 6\r\ndecr {k} 100\r\n",
      lit(b"NOT_FOUND", b"STORED", b"15", b"9", b"0"))
 case("decr keeps the length", b"set {k} 0 0 2\r\n10\r\ndecr {k} 1\r\nget {k}\r\n",
@@ -92,7 +93,7 @@ case("touch of no time", b"touch {k} a\r\n", lit(b"CLIENT_ERROR invalid exptime 
 case("gat and gats", b"set {k} 3 0 1\r\na\r\ngat 100 {k}\r\ngats 100 {k}\r\n",
      lit(b"STORED", b"VALUE {k} 3 1", b"a", b"END") + rb"VALUE {k} 3 1 \d+\r\na\r\nEND\r\n")
 
-# ---- other commands ----------------------------------------------------------------------------------------------
+# ---- other commands --------------------------------------------------------------------------
 case("version", b"version\r\n", rb"VERSION [^\r\n]+\r\n")
 case("verbosity", b"verbosity 0\r\nverbosity\r\nverbosity 0 noreply\r\n", lit(b"OK") + ERROR)
 case("stats", b"stats\r\n", rb"(STAT \S+ [^\r\n]*\r\n){20,}END\r\n")
@@ -105,7 +106,7 @@ case("cache_memlimit in bytes", b"cache_memlimit 1073741824\r\n",
      lit(b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"))
 case("a crawl of no class", b"lru_crawler crawl 999\r\n", lit(b"BADCLASS invalid class id"))
 
-# ---- malformed ---------------------------------------------------------------------------------------------------
+# ---- malformed -------------------------------------------------------------------------------
 case("no command", b"\r\n", ERROR)
 case("an unknown command", b"nothing {k}\r\nget {k}\r\n", ERROR + lit(b"END"))
 case("case matters", b"GET {k}\r\n", ERROR)
@@ -131,7 +132,7 @@ case("a mebibyte less a kilobyte", b"set {k} 0 0 1000000\r\n" + b"y" * 1000000 +
      lit(b"STORED") + rb"VALUE {k} 0 1000000\r\ny{1000000}\r\nEND\r\n", big=True)
 case("a line without an end", b"a" * 3000, CLOSED, big=True)
 
-# ---- meta ----------------------------------------------------------------------------------------------------------
+# ---- meta ------------------------------------------------------------------------------------
 case("mn", b"mn\r\n", lit(b"MN"))
 case("ms and mg", b"ms {k} 2\r\nhi\r\nmg {k} v\r\nmg {k}\r\nmg {k}x v\r\n",
      lit(b"HD", b"VA 2", b"hi", b"HD", b"EN"))
@@ -199,7 +200,7 @@ def pieces(data, way, chance):
 def attempt(address, number, one, way, chance):
     name, send, expect, then, _ = one
     key = b"c%d%s" % (number, way[:1].encode())
-    # Four digits, as base64 takes them.
+    # Four digits, so that base64 accepts it.
     tag = b"%04x" % (number * 3 + "wbc".index(way[0]))
 
     def fill(data):
@@ -226,7 +227,7 @@ def attempt(address, number, one, way, chance):
             if rest:
                 raise Answer(f"goes on with {rest[:300]!r}")
             return
-        # In step: the next answer is to the next request.
+        # The connection is in step: the next reply belongs to the next request.
         sock.sendall(b"mn\r\n")
         receive(sock, rb"MN\r\n")
 

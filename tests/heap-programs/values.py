@@ -68,7 +68,7 @@ def life(seed):
     count = 0
     while time.monotonic() < end:
         if count % 500 == 499:
-            # Connections come and go.
+            # Connections are opened and closed.
             connection = Connection()
         count += 1
         key = f"key{source.randrange(5000)}"

@@ -254,7 +254,7 @@ pub struct Options {
     pub crawls: bool,
     /// Pattern of threads.
     pub pattern: Pattern,
-    /// How threads wait for connections, if set.
+    /// Mechanism by which threads wait for connections, if set.
     pub mechanism: Option<Mechanism>,
     /// Mode of the allocation section.
     pub allocation: Mode,

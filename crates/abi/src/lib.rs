@@ -336,7 +336,8 @@ pub struct Program {
 /// Reads a C literal; null gives empty text.
 ///
 /// # Safety
-/// `text` is null or a NUL-terminated string that lives as long as the result is used.
+/// `text` is null, or points to a NUL-terminated string that is neither freed nor written during
+/// `'a`.
 pub unsafe fn literal<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
     if text.is_null() {
         return "".into();
@@ -348,7 +349,8 @@ pub unsafe fn literal<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
 /// Returns the ports of a component type.
 ///
 /// # Safety
-/// `of` is a valid component type.
+/// `of` points to a component type, and its `ports` to `port_count` initialised ports unless that
+/// is 0. Neither is freed or written during `'a`.
 pub unsafe fn ports<'a>(of: *const ComponentType) -> &'a [Port] {
     // SAFETY: a valid type has the number of its ports, which are static.
     unsafe {
@@ -362,7 +364,8 @@ pub unsafe fn ports<'a>(of: *const ComponentType) -> &'a [Port] {
 /// Returns the fields of a struct type.
 ///
 /// # Safety
-/// `of` is a valid struct type.
+/// `of` points to a type, and its `fields` to `field_count` initialised fields unless that is 0.
+/// Neither is freed or written during `'a`.
 pub unsafe fn fields<'a>(of: *const Type) -> &'a [Field] {
     // SAFETY: a valid type has the number of its fields, which are static.
     unsafe {

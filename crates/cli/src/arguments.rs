@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// How a program is compiled.
+/// Options of compiling a program.
 #[derive(Args, Debug)]
 pub(crate) struct Compilation {
     /// The generation of the standard environment to compile against
@@ -188,7 +188,7 @@ Environment:
   HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
   HEARTH_PROFILE_CHECK=off
               with --place talk, do not check whether the profile is still this machine's
-  HEARTH_…    variables behind the options; they work for built programs, too")]
+  HEARTH_…    variables that stand for options; built programs read them, too")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input
     #[arg(value_name = "FILE")]
@@ -353,7 +353,7 @@ pub(crate) enum Heaps {
     System,
 }
 
-/// Which schedules a simulation follows.
+/// The schedules that a simulation follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Simulation {
     Seed(u64),

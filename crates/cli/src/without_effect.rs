@@ -15,7 +15,7 @@ struct Asked {
     moves_heaps: bool,
     logs_moves: bool,
     is_simulated: bool,
-    /// How many CPUs this process may use.
+    /// Number of CPUs that this process may use.
     cpus: usize,
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use support::{Outcome, empty_folder, golden, hearth, outcome, plain_hearth, root};
 
 const HELLO: &str = "printString(\"hello\\n\")\n";
-/// As much of a profile as a run asks for.
+/// The part of a profile that a run reads.
 const PROFILE: &str =
     r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 51200.0}}}"#;
 

@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use hearth_lang::codes;
@@ -57,8 +58,10 @@ const LINES_MAX: usize = 800;
 
 /// Longer comments are not read in a review of two columns.
 const COMMENT_COLUMNS_MAX: usize = 100;
-/// Folders whose comments have been read through so far.
-const COMMENTS_READ: &[&str] = &["apps", "crates", "fuzz", "research"];
+/// Folders whose comments have been read through so far: all that have sources or scripts.
+const COMMENTS_READ: &[&str] = &["apps", "crates", "fuzz", "research", "tests"];
+/// Scripts outside of those folders.
+const SCRIPTS: &[&str] = &["x", ".ci/run"];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
 /// system calls, errors, the profile as JSON, and the optimiser's random numbers.
 const RUNTIME_MAY_CARRY: &[&str] = &[
@@ -450,14 +453,7 @@ fn texts() -> Vec<(String, String)> {
     ] {
         paths.push(root().join(name));
     }
-    paths
-        .into_iter()
-        .filter_map(|path| {
-            let text = fs::read_to_string(&path).ok()?;
-            let name = path.strip_prefix(root()).expect("it is in the repository");
-            Some((name.display().to_string(), text))
-        })
-        .collect()
+    read_all(paths.into_iter())
 }
 
 #[test]
@@ -496,16 +492,36 @@ fn source_files_stay_readable() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Rust and C sources in the folders whose comments have been read.
+/// Sources in the folders whose comments have been read.
 fn sources_read() -> Vec<(String, String)> {
-    let mut found = texts();
-    found.retain(|(name, _)| {
-        COMMENTS_READ
-            .iter()
-            .any(|folder| name.starts_with(&format!("{folder}/")))
-            && [".rs", ".c", ".h"].iter().any(|kind| name.ends_with(kind))
+    let folders = COMMENTS_READ.iter();
+    read_all(folders.flat_map(|folder| files(folder, &[".rs", ".c", ".cc", ".h", ".go"])))
+}
+
+/// Scripts, with comments that begin with `#`.
+fn scripts() -> Vec<(String, String)> {
+    let folders = COMMENTS_READ.iter();
+    let inside = folders.flat_map(|folder| files(folder, &[""]));
+    let all = inside.chain(SCRIPTS.iter().map(|name| root().join(name)));
+    let mut found = read_all(all.filter(|path| {
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        matches!(kind, None | Some("sh" | "py"))
+    }));
+    found.retain(|(name, text)| {
+        text.starts_with("#!") || name.ends_with(".sh") || name.ends_with(".py")
     });
     found
+}
+
+/// The texts among these files, by their names in the repository.
+fn read_all(paths: impl Iterator<Item = PathBuf>) -> Vec<(String, String)> {
+    paths
+        .filter_map(|path| {
+            let text = fs::read_to_string(&path).ok()?;
+            let name = path.strip_prefix(root()).expect("it is in the repository");
+            Some((name.display().to_string(), text))
+        })
+        .collect()
 }
 
 #[test]
@@ -530,6 +546,15 @@ fn comments_wrap() {
             }
         }
     }
+    for (name, text) in scripts() {
+        for (i, line) in text.lines().enumerate() {
+            let start = line.trim_start();
+            let is_wide = line.chars().count() > COMMENT_COLUMNS_MAX && !start.contains("://");
+            if start.starts_with("# ") && is_wide {
+                complaints.push(format!("{name}:{}: {start}", i + 1));
+            }
+        }
+    }
     assert!(
         complaints.is_empty(),
         "comments wider than {COMMENT_COLUMNS_MAX} columns:\n{}",
@@ -543,6 +568,8 @@ fn doc_comments_begin_with_a_noun_or_a_verb() {
     let relative = [
         "what", "who", "whom", "whose", "where", "of", "whoever", "whatever",
     ];
+    // Options of commands may ask so in their help; a module says what it has.
+    let asks = ["how", "which", "why", "when", "whether", "as", "that", "so"];
     let mut complaints = Vec::new();
     for (name, text) in sources_read() {
         let mut before = "";
@@ -557,7 +584,8 @@ fn doc_comments_begin_with_a_noun_or_a_verb() {
             let mut words = sentence.split([' ', ',']).map(str::to_lowercase);
             let first = words.next().unwrap_or_default();
             let is_quantity = first == "so" && words.next().is_some_and(|word| word == "many");
-            if relative.contains(&first.as_str()) || is_quantity {
+            let is_module = sign == Some("//!") && asks.contains(&first.as_str());
+            if relative.contains(&first.as_str()) || is_quantity || is_module {
                 complaints.push(format!("{name}:{}: {sentence}", i + 1));
             }
         }

@@ -171,8 +171,8 @@ impl Pairs {
         tasks.filter_map(allowed).collect()
     }
 
-    /// As `taskset --all-tasks --pid` does it, again and again: who was made meanwhile has what its
-    /// maker had.
+    /// Restricts all threads as `taskset --all-tasks --pid` does, repeatedly: a thread created
+    /// meanwhile inherits its creator's mask.
     fn restrict(&self, cores: &[usize]) {
         let mut seen = BTreeSet::new();
         while let Some((thread, _)) = self

@@ -368,7 +368,7 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// So short, in microseconds, that components are detached and come back all the time.
+/// Slice in microseconds, so short that components are detached and return all the time.
 const SHORT_SLICE: (&str, &str) = ("HEARTH_SLICE", "20");
 
 fn check_run_carried(

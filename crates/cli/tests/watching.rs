@@ -96,7 +96,7 @@ fn read(path: &Path) -> Trace {
     trace::read(&bytes).expect("it is a trace")
 }
 
-/// How long the slices of this name on the track of that name are.
+/// Lengths of the slices with a name, on the track with a name.
 fn times(trace: &Trace, track: &str, slice: &str) -> Vec<u64> {
     let uuid = trace
         .packet

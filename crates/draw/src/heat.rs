@@ -160,7 +160,7 @@ impl HeatMap {
         canvas.path("hatch-light", &light);
     }
 
-    /// The value without its unit, if that is the one in the legend.
+    /// A cell's value, without its unit if that is the legend's, rounded if it would not fit.
     fn short(&self, value: f64, side: f64) -> String {
         let whole = self.unit.show(value);
         if self.unit == Unit::Nanoseconds && value < 999.5 {

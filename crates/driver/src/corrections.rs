@@ -1,5 +1,5 @@
-//! How this machine deviates from its kept profile: a quick check before components are placed, and
-//! the corrections that follow.
+//! Deviations of this machine from its stored profile: a quick check before components are placed,
+//! and the corrections that follow from it.
 //!
 //! A run checks only if the last check was a while ago. Its result is kept beside plans, under all
 //! that it depends on: this boot of the machine, the CPUs that may be used, and the profile.

@@ -72,8 +72,8 @@ pub fn node_distances(brief: &Brief) -> Option<String> {
     (rows.len() > 1).then(|| rows.join(";"))
 }
 
-/// Reads the described machine, the named profile or the kept one; otherwise assumes costs for
-/// this machine.
+/// Chooses the profile to plan with: of the described machine, the named file, or the stored one;
+/// otherwise assumes default costs for this machine.
 pub fn choose(basis: &Basis) -> Result<Chosen, Failure> {
     if let Some(description) = &basis.machine {
         return Ok(Chosen {

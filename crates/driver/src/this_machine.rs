@@ -15,7 +15,7 @@ pub fn reading() -> Result<Reading, Failure> {
     })
 }
 
-/// How another machine differs from this one, if it does.
+/// Describes how another machine differs from this one, if it does.
 pub fn difference(profile: &Profile, here: &Reading) -> Option<String> {
     let model = &here.environment.processor;
     if let (Some(there), Some(here)) = (&profile.host.cpu_model, model)

@@ -18,7 +18,7 @@ use hearth_testing::random::Random;
 /// The bound of an allocation, without the breakpoints, with the loop around it.
 const ALLOCATE_MAX: u32 = 4000;
 const FREE_MAX: u32 = 4000;
-/// Operations of each kind and state of a heap.
+/// Operations measured, for each kind of operation and each state of a heap.
 const OPERATIONS: usize = 400;
 
 /// The most instructions of an operation, and the system calls of all of them.

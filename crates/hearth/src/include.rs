@@ -8,6 +8,9 @@
 /// first constructor takes no arguments a function that makes one: `new_water_pump` for
 /// `WaterPump`.
 ///
+/// Start the program before you run a component whose code uses services of the prelude, such as
+/// `storage`: the program's main sequence creates them, in the runtime that it is started in.
+///
 /// The page of [`insense`](crate::insense) has an example.
 #[macro_export]
 macro_rules! include_insense {

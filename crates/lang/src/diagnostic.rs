@@ -33,7 +33,7 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// Explanations, as whole sentences.
     pub notes: Vec<String>,
-    /// How to mend it, if that can be said.
+    /// The fix to suggest, if there is one.
     pub help: Option<String>,
 }
 

@@ -288,7 +288,8 @@ fn components() {
     ]);
 }
 
-/// A service is reached while a heading is under check; it must not disturb it.
+/// The compiler reaches a service while it checks a heading; the heading's check must continue
+/// undisturbed.
 #[test]
 fn a_heading_may_name_a_service() {
     table(&[(

@@ -123,7 +123,7 @@ fn every_program_of_the_corpus_has_one() {
     }
 }
 
-/// So has every random program.
+/// Checks the same for every random program.
 #[test]
 fn random_programs_have_theirs() {
     for seed in 1..=150 {

@@ -1,4 +1,4 @@
-//! How another process uses its cores.
+//! CPU time of another process.
 
 use std::fs;
 

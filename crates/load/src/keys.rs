@@ -2,7 +2,7 @@
 
 use crate::random::{Random, mix};
 
-/// How requests are spread over keys.
+/// Distribution of requests over keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// Every key as often as any other.

@@ -11,7 +11,7 @@ use crate::wire::Kind;
 pub(crate) struct Request {
     pub(crate) kind: Kind,
     pub(crate) key: u64,
-    /// When it was due.
+    /// Time at which it was due.
     pub(crate) meant_ns: u64,
     /// Latest moment at which it was made.
     pub(crate) made_ns: u64,

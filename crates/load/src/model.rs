@@ -47,13 +47,13 @@ pub enum Wrong {
     /// It is the value of another key.
     #[error("the value of another key, number {seen}")]
     OtherKey {
-        /// That key.
+        /// The key of the value.
         seen: u64,
     },
     /// The version was not written yet, or only as half a request.
     #[error("version {version:#x} was never written")]
     NeverWritten {
-        /// That version.
+        /// The version in the reply.
         version: u64,
     },
     /// A later write had been acknowledged before the request was made.
@@ -82,13 +82,13 @@ struct Record {
     bar_ns: u64,
     /// Versions, without the mark, and when they were acknowledged: the last few, in that order.
     ends: [(u32, u64); REMEMBERED],
-    /// When the last write that has left `ends` was acknowledged.
+    /// Time at which the last write that has left `ends` was acknowledged.
     forgotten_ns: u64,
     /// Versions begun and not acknowledged.
     open: Vec<u32>,
 }
 
-/// How new the answer to a read has to be.
+/// The oldest answer to a read that is acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar(pub(crate) u64);
 
@@ -212,8 +212,8 @@ impl Record {
         }
     }
 
-    /// When a version was acknowledged, or the latest moment at which it may have been; none if it
-    /// may still be under way, or was lost on the way and may yet arrive.
+    /// Time at which a version was acknowledged, or the latest moment at which it may have been;
+    /// none if it may still be under way, or was lost on the way and may yet arrive.
     fn end_of(&self, version: u32) -> Option<u64> {
         if self.open.contains(&version) {
             return None;

@@ -9,7 +9,7 @@ use crate::keys::{KEY_MAX, KeyText, Sizes, Spread};
 use crate::target::Target;
 use crate::wire::Protocol;
 
-/// When requests are made.
+/// Times at which requests are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     /// Closed loop: each connection makes a request as soon as it may. Requests that a stalled
@@ -22,7 +22,7 @@ pub enum Pacing {
         rate: f64,
         /// Gaps between due times.
         gaps: Gaps,
-        /// Which connections make them.
+        /// The connections that make them.
         per: Per,
     },
 }
@@ -36,16 +36,16 @@ pub enum Gaps {
     Poisson,
 }
 
-/// Which connections make the requests of an open loop.
+/// The connections that make the requests of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Any connection that is free.
     Overall,
-    /// Each connection makes its own share, even if others are free.
+    /// Each connection sends its own share, even if others are free.
     Connection,
 }
 
-/// How replies are verified.
+/// Verification of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// Only that they answer the request.
@@ -142,9 +142,9 @@ impl Plan {
         connections: usize,
         /// Threads that drive them.
         threads: usize,
-        /// Requests that a connection may have under way.
+        /// Requests that a connection may have in flight.
         outstanding: usize,
-        /// When requests are made.
+        /// Times at which requests are made.
         pacing: Pacing,
         /// Share of reads, from 0 to 1; the rest are writes.
         gets: f64,
@@ -152,7 +152,7 @@ impl Plan {
         prefix: String,
         /// Number of keys.
         keys: u64,
-        /// How requests are spread over keys.
+        /// Distribution of requests over keys.
         spread: Spread,
         /// Sizes of the keys' texts.
         key_sizes: Sizes,
@@ -164,13 +164,13 @@ impl Plan {
         warm_up: Duration,
         /// Length of the measurement.
         measure: Duration,
-        /// How long to wait for replies after that.
+        /// Time to wait for replies after that.
         patience: Duration,
         /// Seed of the run's requests.
         seed: u64,
         /// Cores that the threads are bound to, in turn; anywhere if empty.
         pins: Vec<usize>,
-        /// How replies are verified.
+        /// Verification of replies.
         verify: Verify,
         /// Process of the server, to report its CPU time too.
         watched: Option<u32>,

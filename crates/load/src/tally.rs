@@ -202,7 +202,7 @@ pub struct Tally {
     pub errors: BTreeMap<String, u64>,
     /// Connections that broke, at any time, by reason.
     pub broken: BTreeMap<String, u64>,
-    /// Requests under way on those connections.
+    /// Requests in flight on the broken connections.
     pub lost_on_the_way: u64,
     /// Verification, at any time.
     pub verified: Verified,

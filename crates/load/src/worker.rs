@@ -76,7 +76,7 @@ pub(crate) struct Shared<'a> {
 /// Times at which requests are made.
 #[derive(Debug)]
 enum Moments {
-    /// As soon as a connection may.
+    /// Requests as soon as a connection is free.
     Closed,
     /// By any connection of the pool, when due.
     Pool {

@@ -20,7 +20,7 @@ pub enum Pattern {
     Adaptive,
 }
 
-/// How a thread waits for many connections.
+/// Mechanism by which a thread waits for many connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mechanism {
     /// `select`: sets of bits, copied at each call.

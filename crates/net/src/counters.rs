@@ -58,7 +58,7 @@ impl Operation {
 /// Number and total time of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How often it was done.
+    /// Number of times it was done.
     pub count: u64,
     /// Total time, in ticks of [`Stamps`].
     pub ticks: u64,

@@ -146,8 +146,8 @@ fn long_goodbyes(pattern: Pattern, mechanism: Mechanism) {
     until("it is gone", || server.connections() == 0);
 }
 
-/// As many clients that send without end as there are threads delay neither other clients nor the
-/// server's end.
+/// Checks that endlessly sending clients, as many as there are threads, delay neither other clients
+/// nor the server's end.
 fn floods(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let floods: Vec<_> = (0..3)

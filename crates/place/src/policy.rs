@@ -18,8 +18,8 @@ use hearth_machine::topology::OsThread;
 /// A policy of placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The operating system decides and may change its mind. Its cost is that of
-    /// [`Policy::Spread`], which load balancing tends to.
+    /// The operating system decides, and may migrate components later. Predicted to cost as much as
+    /// [`Policy::Spread`], towards which load balancing tends.
     Os,
     /// Round robin, in the order of creation.
     Spread,
@@ -30,10 +30,10 @@ pub enum Policy {
         /// Seed of the choices.
         seed: u64,
     },
-    /// Round robin at first; then idle workers take computing components from busy ones. Its cost
-    /// is that of the start, [`Policy::Spread`].
+    /// Round robin at first; then idle workers take computing components from busy ones. Predicted
+    /// to cost as much as its start, [`Policy::Spread`].
     Steal,
-    /// As a file says, by the components' names; the others go where they cost least.
+    /// By a file of components' names; components that it does not name go where they cost least.
     File(Vec<(String, OsThread)>),
     /// The least predicted cost.
     Talk,

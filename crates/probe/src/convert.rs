@@ -33,7 +33,7 @@ use crate::statistics::{Measured, median};
 pub struct About {
     /// The version of the measuring Hearth.
     pub hearth_version: String,
-    /// When the probe began, in seconds since 1970, UTC.
+    /// Start of the probe, in seconds since 1970, UTC.
     pub started_unix_s: Option<u64>,
 }
 

@@ -49,9 +49,9 @@ pub struct Request {
     pub bytes: u64,
     /// Sender and receiver, by the system's numbers; the same twice for two threads of one core.
     pub cores: [usize; 2],
-    /// How control passes: [`Carrier::Threads`] by a futex, [`Carrier::Spin`] by looking at a word
-    /// without pause, or on one core with a yield at each look. Workers pass control by a function
-    /// call, which has no hand-over to measure here.
+    /// Way in which control passes: [`Carrier::Threads`] by a futex, [`Carrier::Spin`] by looking
+    /// at a word without pause, or on one core with a yield at each look. Workers pass control by a
+    /// function call, which has no hand-over to measure here.
     pub carrier: Carrier,
     /// Order of exchanges in time.
     pub flow: Flow,

@@ -22,9 +22,9 @@ pub struct Measured {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
-    /// How many samples the estimate rests on.
+    /// Number of samples that the estimate rests on.
     pub samples: u32,
-    /// How many more were taken and thrown away because something disturbed them.
+    /// Number of further samples that were discarded because of a disturbance.
     pub discarded: u32,
 }
 

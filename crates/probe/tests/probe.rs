@@ -37,8 +37,8 @@ fn probe_as(options: &Options, system: &dyn System, cores: &[usize], parts: &[Pa
     run_plan(system, options, &plan, cores, &cancel, &mut |_| {}).unwrap()
 }
 
-/// Little memory, so that buffers stay small, and a clock that advances a millisecond a look, so
-/// that the same is measured however busy the real machine is.
+/// A fake machine with little memory, which keeps buffers small, and a clock that advances a
+/// millisecond each time it is read, so that results do not depend on the load of the real machine.
 fn machine(cores: &[usize]) -> Fake {
     Fake::with_cores(cores)
         .file("/proc/meminfo", "MemAvailable:      16384 kB\n")

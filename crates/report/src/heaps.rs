@@ -29,9 +29,9 @@ impl Memory for Remote {
 /// The details to read besides totals and heaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Nothing.
+    /// No further details.
     Totals,
-    /// How full regions are, and every chunk: takes longer.
+    /// Every chunk, and how full its regions are. Takes longer.
     Chunks,
 }
 
@@ -41,7 +41,7 @@ pub struct Spaces {
     spaces: Vec<(u64, Watched<Remote>)>,
 }
 
-/// How many, and their bytes.
+/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub count: u64,

@@ -17,7 +17,7 @@ use hearth_text::date::date;
 /// With more pairs, relations are shown instead.
 const PAIRS_SHOWN: usize = 12;
 
-/// How many there are of each part, in a line.
+/// A line with the number of each kind of part.
 pub fn counts(machine: &Topology) -> String {
     [
         counted(machine.packages().len(), "package"),
@@ -275,7 +275,7 @@ fn add_contradiction(text: &mut String, claim: &Claim) {
     }
 }
 
-/// How many samples all figures rest on, and how many were thrown away.
+/// The number of samples that all figures rest on, and of discarded ones.
 pub fn samples(profile: &Profile) -> (u64, u64) {
     let curve = profile.curve.iter().map(|point| &point.load_ns);
     let pairs = profile.pairs.iter().map(|pair| &pair.one_way_ns);

@@ -133,7 +133,7 @@ pub enum Tool {
     Events(EventServer),
 }
 
-/// How control passes from sender to receiver.
+/// Way in which control passes from sender to receiver.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// A kernel thread each; the receiver sleeps

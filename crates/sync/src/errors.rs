@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Why a call was not made. The closure was dropped without running.
+/// Reason why a call was not made. The closure was dropped without running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CallError {
     /// The proprietor died, or the section was closed, before the request was served.

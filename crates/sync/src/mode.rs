@@ -89,7 +89,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// How many requests a proprietor serves at a time.
+/// Number of requests that a proprietor serves at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Drain {
     /// All requests that a thread has made, then the next thread's.
@@ -102,7 +102,7 @@ pub enum Drain {
 /// Order in which a proprietor serves the requests it finds at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// As found.
+    /// The order in which it finds them.
     #[default]
     Arrival,
     /// By the keys given with them ([`crate::Owned::call_at`], [`crate::Owned::post_at`]), equal

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::UnknownName;
 use crate::errors::by_name;
 
-/// How requests reach the proprietor.
+/// Way in which requests reach the proprietor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Queue {
     /// Lines of its own for each thread, which the proprietor looks through: no lock, and two lines
@@ -20,7 +20,7 @@ pub enum Queue {
     Ring(Copying),
 }
 
-/// How often a message is copied on its way through a [`Queue::Ring`].
+/// Number of copies of a message on its way through a [`Queue::Ring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Copying {
     /// Not at all: the proprietor reads it where it is.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hearth_sys::spin::Spin;
 
-/// How a thread waits for a lock, for a reply, or for requests.
+/// Way in which a thread waits for a lock, for a reply, or for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     spin: Spin,
@@ -41,7 +41,7 @@ impl Wait {
         }
     }
 
-    /// How long a waiter spins before it sleeps.
+    /// Time for which a waiter spins before it sleeps.
     pub fn spinning(self) -> Duration {
         self.spin.time()
     }

@@ -341,7 +341,7 @@ fn poll<R>(answer: &mut Answer<R>, waker: &Waker) -> Poll<Result<R, hearth_sync:
     pin!(answer).poll(&mut Context::from_waker(waker))
 }
 
-/// When dropped, it answers the very request whose answer it was to announce.
+/// A waker that, when dropped, answers the very request whose answer it was to announce.
 #[test]
 fn a_waker_that_is_replaced_may_answer() {
     for sends in [true, false] {

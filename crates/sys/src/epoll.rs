@@ -15,13 +15,13 @@ use crate::epoll_once::wait_for;
 /// The events to report for a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// It can be read, or the end has come.
+    /// Readable, or closed by the peer.
     Read,
-    /// It can be read or written, or the end has come.
+    /// Readable, writable, or closed by the peer.
     ReadWrite,
-    /// It can be written.
+    /// Writable.
     Write,
-    /// Only that it broke.
+    /// Only errors.
     Nothing,
 }
 
@@ -36,7 +36,7 @@ impl Interest {
     }
 }
 
-/// When a ready descriptor is reported.
+/// Condition for reporting a ready descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// On every wait while it is ready.

@@ -38,13 +38,13 @@ pub fn wake_cost() -> Duration {
     *SET.get_or_init(|| WAKE_COST)
 }
 
-/// How many cores this process may use, asked once.
+/// Number of cores that this process may use, read once.
 fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| crate::affinity::allowed().len())
 }
 
-/// How long to look before sleeping.
+/// Time to poll before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spin(Duration);
 
@@ -77,7 +77,7 @@ impl Spin {
         }
     }
 
-    /// How long it spins.
+    /// Time for which it spins.
     pub const fn time(self) -> Duration {
         self.0
     }

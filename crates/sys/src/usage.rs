@@ -7,7 +7,7 @@ pub enum Whose {
     Thread,
     /// The whole process's, threads that ended included.
     Process,
-    /// That of all child processes waited for.
+    /// Usage of all child processes that were waited for.
     Children,
 }
 

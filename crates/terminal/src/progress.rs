@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Work that is over before this is not worth a line.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often the sign that something moves moves.
+/// Interval at which the progress sign moves.
 const BEAT: Duration = Duration::from_millis(120);
 
 /// Shows its line, after a while, until it is dropped.

@@ -324,7 +324,7 @@ pub enum ExprKind {
     Integer(i32),
     Unsigned(u32),
     Byte(u8),
-    /// As written, so that text and value agree.
+    /// The text as written, so that text and value agree.
     Real(String),
     Bool(bool),
     /// With its escapes resolved.

@@ -131,7 +131,7 @@ pub fn channels(recording: &Recording) -> Vec<Channel> {
     found
 }
 
-/// Names of a component and its port: `Ping.ball`.
+/// Names a component and its port, as in `Ping.ball`.
 pub fn end_name(recording: &Recording, (id, port): (u64, u16)) -> String {
     let Some(component) = recording.component(id) else {
         return format!("component {id}");

@@ -23,7 +23,7 @@ pub struct Recording {
     pub carrying: Carrying,
     /// Time from the beginning to the reading, or to the end.
     pub ns: u64,
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Ending,
     /// Components with figures of their own, in creation order.
     pub components: Vec<Component>,
@@ -56,7 +56,7 @@ pub struct Remark {
     pub text: String,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// It has not ended, or was killed from outside.

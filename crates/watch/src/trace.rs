@@ -103,7 +103,7 @@ struct Writer {
 enum Name<'a> {
     /// By number.
     Known(u64),
-    /// As text, since it occurs once.
+    /// A text, since it occurs once.
     Once(&'a str),
 }
 

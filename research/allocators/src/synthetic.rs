@@ -198,9 +198,9 @@ impl Distribution {
 pub struct Request {
     /// Bytes, 1 or more.
     pub bytes: u32,
-    /// When it comes.
+    /// Time at which it comes.
     pub begin: f64,
-    /// When its block is released.
+    /// Time at which its block is released.
     pub end: f64,
 }
 

@@ -210,8 +210,8 @@ impl Point {
     }
 }
 
-/// When the rate over some samples was for the last time far below what it was after the warm-up;
-/// seconds.
+/// Time in seconds at which the rate over some samples was last far below the rate after the
+/// warm-up.
 fn settled(samples: &[(f64, f64)], warm_up: f64) -> f64 {
     let rates: Vec<(f64, f64)> = samples
         .windows(SETTLED_SAMPLES + 1)

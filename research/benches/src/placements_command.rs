@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The source's six, and five of mixed patterns: files below `benches`, and replacements of text
-/// in them, so that a run takes a few tenths of a second.
+/// Programs to place: the source's six, and five of mixed patterns. Each is a file below `benches`,
+/// with replacements in its text such that a run takes a few tenths of a second.
 const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
     ("../../tests/workloads/alloc", &[(", 1000)", ", 3000)")]),
     ("../../tests/workloads/cache", &[(", 10000)", ", 400000)")]),

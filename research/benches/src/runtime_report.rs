@@ -75,7 +75,7 @@ fn verdict(row: &Row, found: &Found) -> String {
     text
 }
 
-/// As the other benchmarks' rows: name, repeats, Hearth, peer, ratio and its interval.
+/// A row like the other benchmarks': name, repeats, Hearth, peer, ratio and its interval.
 fn record(row: &Row, found: &Found) -> String {
     let (name, hearth) = (row.name, &found.hearth);
     let (repeats, ours) = (hearth.values.len(), hearth.summary.median);

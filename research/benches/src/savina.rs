@@ -114,9 +114,9 @@ pub struct Way {
     pub place: &'static str,
 }
 
-/// Placements measured for each number of workers. On two, `steal` lets idle workers take
-/// components as in Go; `spread` deals them out, and components that say nothing about where they
-/// run have every second message cross.
+/// Placements measured for each number of workers. On two workers, `steal` lets idle workers take
+/// components, as in Go. `spread` distributes them in turn, so every second message of a program
+/// that chooses no cores crosses between workers.
 const WAYS: [(usize, &[&str]); 2] = [(1, &["os"]), (2, &["steal", "spread"])];
 
 /// Result of a way.

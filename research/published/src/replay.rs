@@ -15,11 +15,11 @@ use crate::source::{Access, Parameters, Slope, Type};
 pub enum Region {
     /// Up to the first level's capacity.
     FirstLevel,
-    /// Above it, up to the last level's.
+    /// Above the first level's capacity, up to the last level's.
     OtherLevels,
-    /// Above the last level's, and below the size at which both machines slow down.
+    /// Above the last level's capacity, and below the size at which both machines slow down.
     BelowCliff,
-    /// From that size on.
+    /// From the size on at which both machines slow down.
     AboveCliff,
 }
 

@@ -140,7 +140,7 @@ impl Session {
         Served { consumed, then }
     }
 
-    /// True if there is something to answer whether or not more comes.
+    /// True if a reply is unfinished that needs no further input.
     fn has_more_to_say(&self) -> bool {
         matches!(self.state, State::Survey(_))
     }

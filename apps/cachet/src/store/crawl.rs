@@ -120,7 +120,7 @@ impl Store {
         }
     }
 
-    /// The other work of a second.
+    /// Maintenance to do in a second, besides [`Store::tick`].
     #[must_use]
     pub fn chores(&self) -> Chores {
         Chores {
@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    /// Does a piece of it, some ten microseconds. False if there is no more to do.
+    /// Does a piece of the maintenance, some ten microseconds. False if nothing is left to do.
     pub fn work(&self, worker: &mut Worker, chores: &mut Chores) -> bool {
         if chores.shrinks {
             let now = self.clock.now();

@@ -204,7 +204,7 @@ impl Store {
         self.section.measured()
     }
 
-    /// How the allocation section runs, and why.
+    /// Explains how the allocation section runs, and why.
     #[must_use]
     pub fn explain(&self) -> String {
         self.section.explain()

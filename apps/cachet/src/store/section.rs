@@ -14,9 +14,9 @@ pub struct Running {
     pub lock: LockKind,
     /// Queue to its proprietor.
     pub queue: Queue,
-    /// How many requests the proprietor takes at once.
+    /// Number of requests that the proprietor takes at once.
     pub drain: Drain,
-    /// How callers wait for answers.
+    /// Way in which callers wait for answers.
     pub wait: Wait,
     /// Core of the proprietor.
     pub core: Option<usize>,
@@ -104,7 +104,7 @@ impl Section {
         (self.0.call(|timed| timed.measured), self.0.statistics())
     }
 
-    /// How it runs now, and why.
+    /// Explains how the section runs now, and why.
     #[must_use]
     pub fn explain(&self) -> String {
         self.0.explain()

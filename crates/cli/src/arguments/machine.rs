@@ -91,7 +91,7 @@ impl From<Basis> for hearth_driver::profiles::Basis {
     }
 }
 
-/// How messages go.
+/// Options of passing messages.
 #[derive(Args, Debug)]
 pub(crate) struct Passing {
     /// How control passes from sender to receiver

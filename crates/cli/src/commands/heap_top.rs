@@ -16,7 +16,7 @@ use super::heap::{bytes, heap_table, totals};
 use crate::arguments::heap::HeapTop;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// So often keys and signals are looked at.
+/// Interval at which keys and signals are checked.
 const LOOK: Duration = Duration::from_millis(100);
 /// A terminal that does not know its size.
 const SIZE: (usize, usize) = (80, 24);
@@ -106,7 +106,7 @@ impl Drop for Screen {
     }
 }
 
-/// Why the readings end.
+/// The reason why the readings end.
 pub(super) enum End {
     Done,
     Left,

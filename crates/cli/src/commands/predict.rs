@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::study;
 use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
 
-/// How many sizes of a plot there are from one power of two to the next.
+/// Sizes of a plot from one power of two to the next.
 const PLOT_POINTS_PER_DOUBLING: u32 = 2;
 /// The sizes of a plot without a table: the range that the model is judged on.
 const PLOT_BYTES: (u64, u64) = (64, 64 << 20);
@@ -99,7 +99,7 @@ pub(crate) fn thread(machine: &Topology, cpu: OsThread) -> Result<Thread, Failur
     })
 }
 
-/// How messages are passed, in the model's terms.
+/// The way in which messages are passed, in the model's terms.
 pub(crate) fn placement(bytes: Bytes, passing: &Passing) -> Placement {
     Placement {
         bytes: bytes.0,
@@ -273,7 +273,7 @@ fn throughput(bytes: Bytes, ns: f64) -> String {
     Unit::BytesPerNanosecond.show(bytes.0 as f64 / ns)
 }
 
-/// How messages are passed, for people.
+/// Describes how messages are passed, for people.
 pub(crate) fn manner(passing: &Passing) -> String {
     let carrier = match passing.carrier {
         Passed::Threads => "kernel threads that sleep",

@@ -148,7 +148,7 @@ fn measure(options: &Options, reading: Reading, path: &Path) -> Result<Profile, 
     Ok(profile)
 }
 
-/// Why samples were thrown away, in a line.
+/// A line that says why samples were discarded.
 fn thrown_away(findings: &Findings) -> Option<String> {
     let discards = &findings.discards;
     let reasons = [

@@ -166,7 +166,7 @@ fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> 
     Ok((through, Some(file)))
 }
 
-/// How the options reach the program.
+/// Environment variables that pass the options to the program.
 fn environment(arguments: &Run) -> Vec<(String, OsString)> {
     fn name(value: Option<impl ValueEnum>) -> Option<OsString> {
         Some(value?.to_possible_value()?.get_name().into())

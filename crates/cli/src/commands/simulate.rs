@@ -24,7 +24,7 @@ use crate::shrink::shrink;
 const STEPS: u64 = 1_000_000;
 /// A run that takes longer is stuck in the program's own code.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the end of a run is looked for.
+/// Interval at which the end of a run is checked.
 const BEAT: Duration = Duration::from_micros(300);
 /// The most runs, and the most time, for simplifying a schedule.
 const SHRINKING_RUNS: usize = 2_000;
@@ -42,7 +42,7 @@ const KINDS: [&str; 7] = [
 /// The longest trace that is shown whole; of longer ones only the end is.
 const TRACE_LINES: usize = 60;
 
-/// How a run ended: `done`, `cut short`, or what went wrong.
+/// End of a run, as printed: `done`, `cut short`, or what went wrong.
 const DONE: &str = "done";
 const CUT_SHORT: &str = "cut short";
 
@@ -91,7 +91,7 @@ pub(crate) fn search(
 ) -> Result<(), Failure> {
     let workshop = Workshop::temporary().map_err(|error| {
         Failure::environment(format!(
-            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with some room",
+            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with free space",
             std::env::temp_dir().display(),
             cause(&error)
         ))

@@ -81,8 +81,8 @@ impl Source {
         let mut found = children.filter_map(|child| Source::in_process(child).ok().flatten());
         found.next().ok_or_else(|| {
             Failure::input(format!(
-                "process {number} has no recording; start it with `hearth run --watch`, or a built program \
-                 with HEARTH_WATCH=FILE"
+                "process {number} has no recording; start it with `hearth run --watch`, or start a built \
+                 program with HEARTH_WATCH=FILE"
             ))
         })
     }

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long a test waits for another process: no program of ours takes a hundredth of this on an
-/// idle machine, and a busy one has been seen thirty times slower.
+/// Time for which a test waits for another process: no program of ours takes a hundredth of this on
+/// an idle machine, and a busy one has been seen thirty times slower.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The root of the repository.

@@ -302,7 +302,7 @@ fn side_to_side(a: Place, b: Place) -> Path {
     path
 }
 
-/// Draws curves between cores, and returns how many there would be.
+/// Draws the curves between cores. Returns them, and the number there would be without the limit.
 fn between_cores(
     survey: &Survey,
     slots: &Slots,

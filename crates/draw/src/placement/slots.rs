@@ -78,7 +78,7 @@ enum Item {
     },
 }
 
-/// The insides of all cores, by their first thread.
+/// Contents of all cores, indexed by each core's first thread.
 pub(super) struct Slots<'a> {
     pub(super) form: Form,
     survey: &'a Survey<'a>,

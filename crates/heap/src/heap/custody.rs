@@ -19,10 +19,11 @@ use hearth_atomics::{AtomicU32, Ordering, fence};
 /// The state of custody. Zero, the initial state, is a thread's heap, which is never an orphan.
 pub(crate) struct Custody(AtomicU32);
 
-/// A component's.
+/// Belongs to a component.
 const PRIVATE: u32 = 1;
-/// Nobody's; and nobody's, with a thread tending it.
+/// Belongs to nobody.
 const ORPHAN: u32 = 2;
+/// Belongs to nobody, and a thread tends it.
 const ATTENDED: u32 = 3;
 
 /// Custody as an outside observer sees it.

@@ -93,7 +93,7 @@ impl Heap {
         }
     }
 
-    /// How much of a region is in blocks, in sixteenths, rounded up.
+    /// Share of a region that is in blocks, in sixteenths, rounded up.
     fn heat(&self, region: RegionId) -> usize {
         let in_blocks = self.region(region).free.get().count_zeros();
         in_blocks.div_ceil(4) as usize

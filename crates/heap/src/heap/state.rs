@@ -86,7 +86,7 @@ pub(crate) struct Heap {
     /// Without a helper: the owner searched the ring in vain, and does not search again while this
     /// much is in use.
     pub(crate) tidied_at: Cell<usize>,
-    /// How often marks were sent.
+    /// Number of times that marks were sent.
     pub(crate) sent: Cell<u32>,
     // Lists of regions that are not full, by level and grade; and the grades with regions, one bit
     // each:
@@ -99,8 +99,8 @@ pub(crate) struct Heap {
     pub(crate) spare: [Cell<u32>; LEVELS],
     /// A member of the ring of regions of whole pages.
     pub(crate) ring: Cell<u32>,
-    /// How often a cache is to give some of its blocks back, as chunks have gone back to the pool;
-    /// and the class to begin with.
+    /// Number of times that a cache is still to give some of its blocks back, since chunks have
+    /// returned to the pool; and the class to begin with.
     pub(crate) shrink: Cell<usize>,
     pub(crate) shrinking: Cell<usize>,
     /// Bytes of blocks, those in caches included.

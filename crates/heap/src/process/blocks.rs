@@ -180,7 +180,9 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 /// Frees a block; null is ignored.
 ///
 /// # Safety
-/// The block came from one of the functions of this module and is not used any more.
+/// The block is null, or came from a function of this module or a heap of this crate, in this
+/// process or in the one that it was forked from, and was not freed since. No thread uses it any
+/// more: all accesses happen before this call, for example by a message or a join.
 #[inline]
 pub unsafe fn free(block: *mut u8) {
     let heap = thread::heap();
@@ -454,7 +456,8 @@ pub fn flush() {
 /// The usable bytes of a block; 0 for null.
 ///
 /// # Safety
-/// As for [`free`], but the block may still be used afterwards.
+/// The block is null, or a block as for [`free`] that no thread frees or resizes during this call.
+/// Threads may use its contents.
 pub unsafe fn usable_size(block: *const u8) -> usize {
     let address = block.expose_provenance();
     let offset = address.wrapping_sub(SPACE.data());
@@ -494,7 +497,8 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
 /// memory; the block is then as it was.
 ///
 /// # Safety
-/// As for [`free`].
+/// As for [`free`], except that a block may be used again if the result is null. Otherwise only
+/// the result is used from then on, even where its address is the same.
 pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {
         return allocate(size);

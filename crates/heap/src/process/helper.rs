@@ -381,7 +381,8 @@ pub fn thread_begins() {
 /// does both under its locks. If the system refuses a thread, idle memory goes back by upkeep.
 ///
 /// # Safety
-/// `create` does what `pthread_create` does.
+/// `create` does what `pthread_create` of this process's C library does: it runs the function with
+/// its argument on a new thread, once, or returns an error and does not run it.
 pub unsafe fn start_helper(create: CreateThread) {
     if is_ready() {
         HELPER.start(create);

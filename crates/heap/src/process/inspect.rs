@@ -50,7 +50,7 @@ impl<M: Memory + ?Sized> Memory for &M {
     }
 }
 
-/// Why a directory cannot be followed.
+/// Reason why a directory cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// There is no directory.

@@ -123,7 +123,7 @@ impl PrivateHeap {
     /// Frees a block of this heap, of another private heap, or of a thread's; null is ignored.
     ///
     /// # Safety
-    /// The block came from a heap of this crate and is not used any more.
+    /// As for [`free`](crate::free).
     #[inline]
     pub unsafe fn free(&self, block: *mut u8) {
         let (heap, address) = (self.heap(), block.expose_provenance());
@@ -224,8 +224,10 @@ impl PrivateHeap {
     /// None for 0.
     ///
     /// # Safety
-    /// The number is 0 or came from [`PrivateHeap::into_number`], and the heap has not ended; one
-    /// thread uses it at a time, and it is taken out once.
+    /// The number is 0, or came from [`PrivateHeap::into_number`] of a heap that has not ended.
+    /// While the result is used, nothing else uses the heap: neither another thread nor another
+    /// result for the same number. One thread's uses happen before the next thread's. At most one
+    /// of all results is taken out.
     #[must_use]
     #[inline]
     pub unsafe fn from_number(number: u32) -> Option<ManuallyDrop<PrivateHeap>> {

@@ -90,7 +90,7 @@ impl Numbers {
         done
     }
 
-    /// Gives a number back.
+    /// Returns a number for reuse.
     pub(crate) fn give(&self, places: &impl Places, number: u32) {
         self.ended.push(places, number);
     }

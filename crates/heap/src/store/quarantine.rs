@@ -33,8 +33,8 @@ impl<const N: usize> Quarantine<N> {
         place.swap(now, Ordering::AcqRel).checked_sub(1)
     }
 
-    /// Adds a number of the caller's. Returns the displaced number, which is the caller's from now
-    /// on.
+    /// Puts the caller's number in. Returns the number that it displaces, which belongs to the
+    /// caller from then on.
     #[must_use = "nobody else has it"]
     pub(crate) fn keep(&self, number: u32) -> Option<u32> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) as usize % N;

@@ -53,7 +53,7 @@ fn wired() -> (Counter, Vec<Client>) {
     (Counter { asked, answers }, clients)
 }
 
-/// The count of requests and the threads that a server ran on, told at its end.
+/// Report of a server at its end: the number of requests, and the threads it ran on.
 type Told = (u64, BTreeSet<String>);
 
 fn name_of(thread: ThreadId) -> String {

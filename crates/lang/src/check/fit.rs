@@ -38,7 +38,7 @@ pub(super) struct Use<'t> {
     pub(super) purpose: &'t dyn Fn() -> String,
     /// The origin of the expected type: "declared here as".
     pub(super) because: Option<(Span, &'static str)>,
-    /// How to mend it, where the use knows better than the types do.
+    /// The fix to suggest, if the use suggests a better one than the types.
     pub(super) help: Option<&'static str>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// How to make one type out of another, where the language has a way.
+    /// Suggests a conversion between two types, if the language has one.
     fn conversion_help(&self, value: &Expr, target: TypeId) -> Option<String> {
         use TypeId as T;
         let text = match (value.ty, target) {
@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             code::PROC_LEAVES,
             format!("procedure `{name}` uses its component's members and cannot be {how}"),
             value.span,
-            "would reach into this component from outside",
+            "would expose this component's members to others",
         )
         .with_label(declared, "declared here, in the component")
         .with_note("Components share nothing except through channels.")

@@ -117,7 +117,7 @@ struct Place<'a> {
 struct BodyState {
     kind: BodyKind,
     locals: Vec<Local>,
-    /// How many texts of a `try` enclose this point.
+    /// Number of `try` texts that enclose this point.
     tries: u32,
     /// The procedure's own name, for a word about recursion.
     proc: Option<(Symbol, ProcId)>,

@@ -31,7 +31,7 @@ struct Entry<'a> {
     layer: u32,
     item: Item<'a>,
     state: State,
-    /// The entry of the same name in an older unit.
+    /// The entry of the same name in an older unit, which this one hides.
     hidden: u32,
 }
 

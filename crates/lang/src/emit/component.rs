@@ -449,7 +449,8 @@ impl Context<'_> {
         let _ = writeln!(out, "    void *inner;\n}} {};\n", self.value_frame(ty));
     }
 
-    /// How a procedure is called through a value: its own function, or a thunk.
+    /// Whether a call of a procedure through a value needs a thunk; otherwise it uses the
+    /// procedure's own function.
     fn needs_thunk(&self, proc: ProcId) -> bool {
         self.input.program.procs[proc.index()].owner.is_some() || self.value_effects(proc).blocks
     }

@@ -18,7 +18,7 @@ pub(super) struct Layout<'a> {
     /// The last thing printed opened a bracket: no blank line follows.
     opened: bool,
     items: Vec<Item<'a>>,
-    /// How many parentheses are open since the last brace. Inside, line breaks separate nothing.
+    /// Number of parentheses opened since the last brace. Inside, line breaks separate nothing.
     pub(super) parens: u32,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// How many lines end in a text; CR LF counts once.
+/// Number of line ends in a text; CR LF counts once.
 fn line_breaks(text: &str) -> usize {
     let bytes = text.as_bytes();
     bytes

@@ -19,8 +19,8 @@ mod layout;
 mod render;
 mod statements;
 
-/// How often a text is laid out at most. What the author put on several lines is kept so, and
-/// a break for want of room can therefore bring another about the next time; twice is the rule.
+/// Most times that a text is laid out. What the author put on several lines is kept so, and a break
+/// for want of room can therefore bring another about the next time; twice is the rule.
 const ROUNDS: usize = 5;
 
 /// The program in the house layout, or its syntax errors.

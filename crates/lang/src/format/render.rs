@@ -2,10 +2,10 @@
 
 use super::items::Item;
 
-/// How long a line may be, in characters.
+/// Largest width of a line, in characters.
 const WIDTH: usize = 100;
 
-/// How far each level is indented.
+/// Indentation of each level, in characters.
 const STEP: usize = 4;
 
 pub(super) fn render(items: &[Item<'_>]) -> String {

@@ -3,7 +3,7 @@
 
 use super::token::Kind;
 
-/// How to say in Insense what a word says elsewhere.
+/// Says what Insense has in place of another language's word.
 pub fn help(word: &str) -> Option<&'static str> {
     Some(match word {
         "while" | "until" | "loop" | "repeat" | "foreach" | "forever" => {

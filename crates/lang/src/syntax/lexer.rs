@@ -17,7 +17,7 @@ pub(crate) use string::unescape;
 pub(crate) struct Comment {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// How many tokens come before it.
+    /// Number of tokens before it.
     pub(crate) tokens_before: u32,
 }
 

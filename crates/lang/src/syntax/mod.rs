@@ -20,11 +20,11 @@ use crate::symbol::Interner;
 pub(crate) use lexer::{Comment, Lexed, lex};
 pub(crate) use token::Token;
 
-/// How deep clauses, operators and types may nest. The parser and every later stage walk the
-/// tree by recursion, and this bound is what keeps their stacks small.
+/// Deepest nesting of clauses, operators and types. The parser and every later stage walk the tree
+/// by recursion, and this bound is what keeps their stacks small.
 pub const DEPTH_LIMIT: u32 = 200;
 
-/// Which language a text is written in.
+/// The language that a text is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Dialect {
     /// A user's program.

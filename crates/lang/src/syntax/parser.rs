@@ -47,9 +47,9 @@ pub(super) struct Parser<'a> {
     at: usize,
     dialect: Dialect,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// How many `(` and `[` are open since the last `{`: inside, line breaks mean nothing.
+    /// Number of `(` and `[` opened since the last `{`: inside, line breaks mean nothing.
     parens: u32,
-    /// How many clauses, operators and types enclose this place.
+    /// Number of clauses, operators and types that enclose this place.
     depth: u32,
     /// The deepest nesting met since it was last reset.
     deepest: u32,

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// Threads of the generator
     #[arg(short = 't', long, default_value_t = 1)]
     threads: usize,
-    /// Requests a connection may have under way
+    /// Requests a connection may have in flight
     #[arg(short = 'o', long, default_value_t = 1)]
     outstanding: usize,
     /// Open loop: requests a second, of all connections together
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// With a rate: exponential gaps between requests, as from many independent clients
     #[arg(long)]
     poisson: bool,
-    /// With a rate: each connection makes its own share, even if others are free
+    /// With a rate: each connection sends its own share, even if others are free
     #[arg(long)]
     per_connection: bool,
     /// Share of reads, from 0 to 1
@@ -115,7 +115,7 @@ fn parse_rates(text: &str) -> Result<Rates, String> {
     search::rates(text).map(Rates)
 }
 
-/// How the keys are written before the run.
+/// Way in which the keys are written before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preload {
     None,

@@ -32,7 +32,7 @@ pub struct Capture {
     /// The version of the document, [`Capture::VERSION`].
     #[serde(rename = "hearth_capture")]
     pub version: u32,
-    /// When it was recorded, as RFC 3339; empty if unknown.
+    /// Time of the recording, as RFC 3339; empty if unknown.
     #[serde(default)]
     pub recorded: String,
     /// The tool that recorded it.

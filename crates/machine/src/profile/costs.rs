@@ -277,7 +277,7 @@ pub struct Noise {
     pub steal_share: Option<Figure>,
 }
 
-/// How control passes from sender to receiver.
+/// Way in which control passes from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
@@ -309,7 +309,7 @@ pub struct Exchange {
     pub sender: Thread,
     /// The reader.
     pub receiver: Thread,
-    /// How control passed.
+    /// Way in which control passed.
     pub carrier: Carrier,
     /// Buffers in rotation, if the sender continued while the receiver read. Absent if it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ pub enum Mode {
     Quick,
     /// About 60 s.
     Normal,
-    /// As long as necessary.
+    /// Takes as long as necessary.
     Deep,
     /// No measurement: stated defaults.
     Assumed,
@@ -23,7 +23,7 @@ pub enum Mode {
 pub struct Origin {
     /// The version of the Hearth that wrote it.
     pub hearth_version: String,
-    /// When the probe began, seconds since 1970 in UTC.
+    /// Start of the probe, in seconds since 1970, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_unix_s: Option<u64>,
     /// Its duration, seconds.

@@ -51,7 +51,7 @@ pub const REVISION: u32 = 0;
 /// The JSON schema of the file.
 pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
 
-/// A measured machine. See the [module's text](self).
+/// Profile of a measured machine: its structure, and what operations cost on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// The file's format; [`FORMAT`] in every file of this Hearth.

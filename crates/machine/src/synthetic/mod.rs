@@ -57,7 +57,7 @@ pub struct Description {
     pub offline: Vec<OsThread>,
     /// The firmware's distances, by node number.
     pub distances: Option<Vec<Vec<u32>>>,
-    /// How the operating system numbers hardware threads.
+    /// The operating system's numbering of hardware threads.
     pub numbering: Numbering,
 }
 
@@ -91,7 +91,7 @@ pub enum Per {
     Package,
 }
 
-/// How the operating system numbers hardware threads.
+/// The operating system's numbering of hardware threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
     /// Siblings follow each other.

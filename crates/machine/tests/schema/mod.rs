@@ -1,5 +1,5 @@
-//! As much of JSON schema as ours uses, and stricter: a value's field that the schema does not
-//! describe is a fault here, so that the schema cannot lag behind, and so is an unknown keyword.
+//! A checker for the part of JSON schema that ours uses. It is stricter: it also rejects fields
+//! that the schema does not describe, so that the schema cannot lag behind, and unknown keywords.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! A program with one thread keeps one thread, whatever it allocates: a table of what depends on
-//! the number of threads matches the system malloc's (`alone.c`), and Python may fork.
+//! A single-threaded program stays single-threaded, whatever it allocates: a table of calls that
+//! depend on the number of threads matches the system malloc's (`alone.c`), and Python may fork.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::support::{Profile, command, finish, library, passes};
 const MODES: [&str; 2] = ["", "all"];
 
 #[test]
-fn calls_that_want_one_thread_find_one() {
+fn single_thread_calls_behave_as_with_the_system_malloc() {
     let expected = finish(&mut command("alone.c", "table", None));
     assert_eq!(expected.end, End::Exit(0), "{expected:?}");
     // An empty table would match, too.
@@ -30,7 +30,7 @@ fn calls_that_want_one_thread_find_one() {
 }
 
 #[test]
-fn one_thread_stays_one() {
+fn a_single_threaded_program_stays_single_threaded() {
     for mode in MODES {
         for profile in [Profile::Release, Profile::Development] {
             let mut counted = command("alone.c", "count", Some(profile));
@@ -40,7 +40,7 @@ fn one_thread_stays_one() {
     passes(&mut command("alone.c", "count", None));
 }
 
-/// Programs of this name that start: those on the path, and pyenv's.
+/// Python interpreters from 3.12 on: the one on the path, and pyenv's.
 fn pythons() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("python3")];
     let kept = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv/versions"));
@@ -71,7 +71,7 @@ for _ in range(3):
     assert os.waitpid(child, 0)[1] == 0
 print('passed')
 ";
-    // Without such a Python, `one_thread_stays_one` shows the same.
+    // Without such a Python, `a_single_threaded_program_stays_single_threaded` shows the same.
     for python in pythons() {
         let mut forks = Command::new(python);
         forks.args(["-c", PROGRAM]).env("PYTHONMALLOC", "malloc");

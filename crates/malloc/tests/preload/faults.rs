@@ -1,5 +1,5 @@
-//! System calls refused in turn: each call that the library makes, each time it makes it.
-//! `faults.c` says how, and what must hold.
+//! Refuses each call that the library makes, each time it makes it. `faults.c` describes the method
+//! and the checks.
 //!
 //! `HEARTH_TEST_DEEP` tries five errors instead of one, the development build, and hardening.
 
@@ -41,7 +41,7 @@ fn refusing(machine: &str, reach: Reach, profile: Profile) -> Command {
 }
 
 #[test]
-fn refusals_of_all_calls_do_no_harm() {
+fn refused_calls_do_no_harm() {
     passes(&mut refusing("plain", ONE_ERROR, Profile::Release));
     if is_deep() {
         passes(&mut refusing("plain", ALL_ERRORS, Profile::Release));
@@ -51,7 +51,7 @@ fn refusals_of_all_calls_do_no_harm() {
 
 /// Under a limit, arenas take their addresses as they are opened.
 #[test]
-fn refusals_under_a_limit_of_addresses_do_no_harm() {
+fn refused_calls_under_an_address_limit_do_no_harm() {
     let few = Reach {
         most: 40,
         ..ONE_ERROR
@@ -69,9 +69,9 @@ fn refusals_under_a_limit_of_addresses_do_no_harm() {
     passes(&mut command);
 }
 
-/// All threads are about to be cancelled there, and none is.
+/// All threads have a pending cancellation there; none may be cancelled.
 #[test]
-fn refusals_on_a_machine_of_two_nodes_do_no_harm() {
+fn refused_calls_on_two_nodes_do_no_harm() {
     let few = Reach {
         most: 3,
         ..ONE_ERROR
@@ -81,7 +81,7 @@ fn refusals_on_a_machine_of_two_nodes_do_no_harm() {
 }
 
 #[test]
-fn refusals_of_guard_pages_do_no_harm() {
+fn refused_calls_with_guard_pages_do_no_harm() {
     let few = Reach {
         most: 0,
         ..ONE_ERROR
@@ -92,9 +92,9 @@ fn refusals_of_guard_pages_do_no_harm() {
     }
 }
 
-/// A number taken while another's entry is refused belongs to nobody else.
+/// A heap's number, taken while another heap's entry is refused, is not given out again.
 #[test]
-fn heaps_have_numbers_of_their_own() {
+fn two_heaps_never_share_a_number() {
     passes(
         Command::new(built("faults.c"))
             .env_remove("LD_PRELOAD")
@@ -106,7 +106,7 @@ fn heaps_have_numbers_of_their_own() {
 /// A kernel without huge pages, names for mappings, and so on: `errno` is zero at `main`, and
 /// `free` preserves it.
 #[test]
-fn error_numbers_stay_where_the_kernel_refuses() {
+fn errno_is_preserved_when_the_kernel_refuses() {
     for refused in ["madvise", "prctl", "munmap", "mremap", "membarrier"] {
         let mut command = Command::new(built("refused.c"));
         command

@@ -1,5 +1,5 @@
-//! Traps for an allocator: frees under locks of the C library, and system calls that are refused
-//! later on. A case that takes too long is killed, and fails.
+//! Situations in which an allocator may hang: frees under locks of the C library, and system calls
+//! that are refused later. A case that takes too long is killed, and fails.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ macro_rules! end_in_time {
 
 end_in_time! {
     "joins.c":
-    a_join_may_free_a_stack_of_the_programs = "own-stack";
-    joins_may_free_stacks_of_the_programs = "own-stacks";
-    joins_may_free_the_cache_of_stacks = "many-stacks";
+    a_join_may_free_a_user_supplied_stack = "own-stack";
+    joins_may_free_user_supplied_stacks = "own-stacks";
+    joins_may_trim_the_stack_cache = "many-stacks";
 }
 
 end_in_time! {
     "sandbox.c":
-    nothing_rests_on_barriers_that_are_refused = "refused-later";
-    barriers_may_be_refused_before_there_are_threads = "refused-before-threads";
+    membarrier_may_be_refused_later = "refused-later";
+    membarrier_may_be_refused_before_the_first_thread = "refused-before-threads";
 }

@@ -1,5 +1,5 @@
-//! Misuse that only `HEARTH_HARDEN` finds: the second table of `docs/internals/heap-misuse.md`.
-//! Correct programs run as without it.
+//! Misuse that only `HEARTH_HARDEN` finds. The second table of `docs/internals/heap-misuse.md` must
+//! agree. Correct programs run unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,7 @@ fn seen(ran: &Ran) -> Seen {
 }
 
 #[test]
-fn what_modes_find() {
+fn modes_find_the_listed_misuse() {
     let mut complaints = Vec::new();
     for (case, expected) in SEEN {
         for (mode, expected) in MODES.iter().zip(expected) {
@@ -92,7 +92,7 @@ fn what_modes_find() {
 }
 
 #[test]
-fn what_is_always_found_is_found_in_all_modes() {
+fn misuse_found_by_default_is_found_in_all_modes() {
     let always = |found: Found| matches!(found, Found::Foreign | Found::NotABlock);
     for &(case, expected) in CASES.iter().filter(|(_, found)| always(*found)) {
         for mode in ["guard", "guard=50", "check", "zero", "junk", "all"] {
@@ -108,7 +108,7 @@ fn said(case: &str, mode: &str) -> String {
 }
 
 #[test]
-fn reports_tell_the_block() {
+fn reports_describe_the_block() {
     assert_eq!(said("small-twice-later", "check"), NOT_A_BLOCK_OF);
     let written = |at: usize, of: usize| format!("{WRITTEN}{at} of {of} has changed; heap #\n");
     assert_eq!(said("small-reused", "zero"), written(20, 48));
@@ -138,7 +138,7 @@ fn reports_tell_the_block() {
 }
 
 #[test]
-fn samples_are_guarded() {
+fn sampled_blocks_are_guarded() {
     assert_eq!(
         said("over-small", "guard=100"),
         format!("{USED}0 bytes behind the end of a block of 48 bytes at 0x#\n")
@@ -150,7 +150,7 @@ fn samples_are_guarded() {
 }
 
 #[test]
-fn nothing_is_left_in_what_is_freed() {
+fn freed_blocks_are_wiped() {
     for mode in ["zero", "junk"] {
         passes(&mut hardened("left-behind", mode));
     }
@@ -159,14 +159,14 @@ fn nothing_is_left_in_what_is_freed() {
 }
 
 #[test]
-fn signals_that_are_no_faults_are_left_alone() {
+fn signals_that_are_not_faults_pass_through() {
     let ran = finish(&mut hardened("signal-sent", "guard"));
     assert_eq!((ran.end, ran.stderr.as_str()), (End::Signal(SIGSEGV), ""));
     passes(&mut hardened("handled", "guard"));
 }
 
 #[test]
-fn what_is_no_mode_is_told() {
+fn unknown_modes_are_reported() {
     let ran = finish(&mut hardened("small-odd", "guard,chekc"));
     assert_eq!(ran.end, End::Signal(SIGABRT));
     assert_eq!(
@@ -177,7 +177,7 @@ fn what_is_no_mode_is_told() {
 }
 
 #[test]
-fn real_time_has_no_guard_pages() {
+fn real_time_mode_refuses_guard_pages() {
     let ran = finish(hardened("small-odd", "all").env("HEARTH_REAL_TIME", "32M"));
     assert_eq!(ran.end, End::Signal(SIGABRT));
     assert!(ran.stderr.ends_with(
@@ -189,7 +189,7 @@ fn real_time_has_no_guard_pages() {
     assert!(shape(&ran.stderr).ends_with(NOT_A_BLOCK_OF), "{ran:?}");
 }
 
-/// A correct program, in all modes.
+/// Checks that a correct program passes in all modes.
 fn harmless(source: &str, case: &str) {
     for mode in ["guard", "guard=10", "check", "zero", "junk", "all,guard=50"] {
         let mut command = command(source, case, Some(Profile::Release));
@@ -222,19 +222,19 @@ harmless! {
     trimming = "trim"
     random_life = "random-life";
     "life.c":
-    forks = "fork-amid-churn"
+    forks = "fork-during-churn"
     threads = "thread-churn"
     destructors = "thread-ends"
     producers = "handed-over"
-    handlers = "signal-amid"
+    handlers = "signal-in-malloc"
     locked_memory = "locked";
     "operators.cc":
     operators = "blocks"
-    the_library_of_cpp = "library";
+    the_cpp_standard_library = "library";
 }
 
 #[test]
-fn the_page_tells_the_same() {
+fn the_page_agrees() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/heap-misuse.md");
     let page = fs::read_to_string(&path).expect("the page is there");
     let (_, section) = page

@@ -1,10 +1,10 @@
-//! Start, threads, their ends, forks, signals and limits.
+//! The start of a process, threads and their ends, forks, signals and limits.
 
 use std::process::Command;
 
 use crate::support::{Profile, built, command, finish, library, passes};
 
-/// The number of children where the program does not set one; `HEARTH_TEST_CHILDREN` raises it.
+/// A case of `life.c`. `HEARTH_TEST_CHILDREN` replaces the usual number of children.
 fn life(case: &str, with: Option<Profile>) -> Command {
     let mut command = command("life.c", case, with);
     if let Some(children) = std::env::var_os("HEARTH_TEST_CHILDREN") {
@@ -24,23 +24,23 @@ macro_rules! cases {
 }
 
 cases! {
-    forks_amid_churn_do_not_hang = "fork-amid-churn";
-    forks_amid_churn_without_handlers_do_not_hang = "bare-fork-amid-churn";
-    raw_forks_amid_churn_do_not_hang = "raw-fork-amid-churn";
-    children_have_children = "fork-in-a-row";
-    short_threads_leave_nothing = "thread-churn";
-    crowds_of_threads_leave_nothing = "thread-crowds";
+    forks_during_churn_do_not_hang = "fork-during-churn";
+    forks_during_churn_without_handlers_do_not_hang = "bare-fork-during-churn";
+    raw_forks_during_churn_do_not_hang = "raw-fork-during-churn";
+    children_can_fork = "fork-in-a-row";
+    short_threads_leak_nothing = "thread-churn";
+    crowds_of_threads_leak_nothing = "thread-crowds";
     destructors_may_allocate = "thread-ends";
-    frees_after_destructors_lose_nothing = "late-frees";
-    consumers_give_back_to_producers = "handed-over";
-    crash_handlers_may_allocate = "signal-amid";
-    interruptions_are_no_refusals = "interrupted";
-    refusals_do_no_harm_for_later = "limit-lowered";
+    frees_after_destructors_leak_nothing = "late-frees";
+    consumers_return_blocks_to_producers = "handed-over";
+    crash_handlers_may_allocate = "signal-in-malloc";
+    interrupted_calls_are_retried = "interrupted";
+    a_refusal_does_no_later_harm = "limit-lowered";
     memory_may_be_locked = "locked";
 }
 
 #[test]
-fn it_may_be_opened_and_closed() {
+fn the_library_may_be_opened_and_closed() {
     for profile in [Profile::Release, Profile::Development] {
         passes(life("opened", None).env("LIBRARY", library(profile)));
     }
@@ -75,7 +75,7 @@ fn limited(case: &str, kind: &str, megabytes: u32) -> Command {
 }
 
 #[test]
-fn a_limit_of_addresses_leaves_half_to_others() {
+fn half_of_an_address_limit_is_left_to_others() {
     for megabytes in [100, 150, 260, 500] {
         passes(&mut limited("limited", "v", megabytes));
         passes(&mut limited("limited-threads", "v", megabytes));
@@ -83,28 +83,27 @@ fn a_limit_of_addresses_leaves_half_to_others() {
 }
 
 #[test]
-fn what_the_program_maps_among_the_arenas_stays_its_own() {
+fn a_mapping_among_the_arenas_stays_the_programs() {
     passes(&mut limited("limited-neighbour", "v", 600));
 }
 
 #[test]
-fn most_of_a_limit_of_addresses_is_had_in_small_blocks() {
+fn small_blocks_can_use_most_of_an_address_limit() {
     for megabytes in [200, 976] {
         passes(&mut limited("limited-small", "v", megabytes));
     }
 }
 
 #[test]
-fn a_limit_of_data_is_used() {
+fn a_data_limit_can_be_used() {
     for megabytes in [64, 150, 400] {
         passes(&mut limited("limited", "d", megabytes));
     }
 }
 
 #[test]
-fn without_memory_it_refuses() {
-    // Too little even for a heap. The program may end as it likes, but not by a signal or by
-    // hanging.
+fn allocation_fails_cleanly_without_memory() {
+    // Too little even for a heap. The program may fail, but not by a signal or by hanging.
     for kilobytes in [4_000, 5_000, 6_000, 8_000, 12_000, 20_000, 30_000] {
         let mut command = Command::new("sh");
         command

@@ -1,10 +1,10 @@
-//! `libhearth_malloc.so` under programs in C and C++: its exports, conformance with the standards,
-//! the life of processes, the misuse that it finds, always and with hardening; threads that use
-//! each other's blocks, and programs with one thread.
+//! Tests of `libhearth_malloc.so` under programs in C and C++: its exports, conformance with the
+//! standards, the life of processes, the misuse that it finds with and without hardening, threads
+//! that use each other's blocks, and single-threaded programs.
 //!
-//! The library is the shipped one, built in the release profile; and the development build, with
-//! assertions. Cases of `conformance.c` run with the system's malloc, too: a test that asks for
-//! more than that is wrong.
+//! The tests use the shipped library, built in the release profile, and the development build, with
+//! assertions. Cases of `conformance.c` also run with the system's malloc: a test that demands more
+//! than that is wrong.
 
 mod alone;
 mod conformance;

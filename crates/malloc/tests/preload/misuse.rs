@@ -1,7 +1,5 @@
-//! Misuse that the library finds, and misuse that it does not: the table of
-//! `docs/internals/heap-misuse.md`.
-//!
-//! Both must agree.
+//! Misuse that the library finds, and misuse that it does not. The table of
+//! `docs/internals/heap-misuse.md` must agree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -99,7 +97,7 @@ pub(crate) fn outcome_of(ran: &Ran) -> Found {
 pub(crate) const SIGABRT: i32 = 6;
 
 #[test]
-fn what_is_found_of_misuse() {
+fn misuse_is_found_as_listed() {
     let mut complaints = Vec::new();
     for &(case, expected) in CASES {
         let found = outcome(case);
@@ -113,12 +111,12 @@ fn what_is_found_of_misuse() {
 }
 
 #[test]
-fn the_page_tells_the_same() {
+fn the_page_agrees() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/heap-misuse.md");
     let page = fs::read_to_string(&path).expect("the page is there");
     let (always, _) = page
         .split_once("## With hardening")
-        .expect("what is found by choice is a section of its own");
+        .expect("misuse found by hardening has a section of its own");
     let rows: BTreeSet<(String, String)> = always
         .lines()
         .filter_map(|line| line.strip_prefix("| `"))

@@ -4,9 +4,9 @@ use crate::support::cases_pass;
 
 cases_pass! {
     "operators.cc":
-    all_forms_are_one_heap = "blocks";
-    alignments_hold = "aligned";
-    what_is_refused_throws = "refusals";
-    handlers_are_called = "handlers";
-    the_library_works = "library";
+    all_forms_share_one_heap = "blocks";
+    alignments_are_respected = "aligned";
+    refusals_throw = "refusals";
+    new_handlers_are_called = "handlers";
+    the_cpp_library_works = "library";
 }

@@ -1,12 +1,12 @@
-//! Threads that measure, grow, shrink and free each other's blocks while the owner works beside
-//! them: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
+//! Threads that measure, grow, shrink and free each other's blocks while the owner allocates and
+//! frees the neighbours: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
 
 use std::process::Command;
 
 use crate::support::{Profile, command, is_deep, passes};
 
-/// A case in a mode of hardening. Short runs cover neighbouring interleavings of a few sizes; deep
-/// ones cover more, of sizes of all levels.
+/// A case in a hardening mode. Short runs cover neighbouring interleavings of a few sizes; deep runs
+/// cover more, with sizes of all levels.
 fn steps(case: &str, mode: &str, with: Option<Profile>) -> Command {
     let mut command = command("steps.c", case, with);
     command.env("HEARTH_HARDEN", mode);
@@ -28,12 +28,12 @@ fn all_modes_if_deep(case: &str, modes: &[&str]) {
 }
 
 #[test]
-fn sizes_of_other_threads_blocks_stay() {
+fn sizes_of_other_threads_blocks_are_stable() {
     all_modes_if_deep("sizes", &["", "check"]);
 }
 
 #[test]
-fn the_test_asks_for_no_more_than_any_malloc_gives() {
+fn the_test_passes_with_the_system_malloc() {
     passes(&mut steps("sizes", "", None));
 }
 
@@ -50,7 +50,7 @@ fn other_threads_blocks_shrink() {
 }
 
 #[test]
-fn what_is_freed_is_wiped_and_nothing_beside() {
+fn freeing_wipes_the_block_and_nothing_else() {
     all_modes_if_deep("releases", &["zero"]);
 }
 
@@ -66,7 +66,7 @@ fn duel(case: &str, deep: &str) {
 }
 
 #[test]
-fn sizes_stay_at_full_speed() {
+fn sizes_are_stable_at_full_speed() {
     duel("ask", "10000000");
 }
 

@@ -1,6 +1,6 @@
-//! Threads that grow, measure and free each other's blocks while neighbours come and go
-//! (`stress.c`), in all modes; beside a shadow of all live blocks; and the same turns under
-//! sanitizers, which show that the program itself is correct.
+//! Threads that grow, measure and free each other's blocks while their neighbours are allocated and
+//! freed (`stress.c`): in all modes; with a shadow bitmap of all live blocks; and under sanitizers,
+//! which show that the program itself is correct.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ const MODES: [Mode; 4] = [
     &[("HEARTH_REAL_TIME", "96M")],
 ];
 
-/// Turns of each of four threads; two are some seven calls. Deep, all modes together make a
-/// thousand million calls.
+/// Turns of each of four threads; two turns are some seven calls. In deep runs, all modes together
+/// make a thousand million calls.
 const TURNS: u64 = 15_000;
 const TURNS_DEEP: u64 = 18_000_000;
 
-/// With sanitizers, and with the shadow, a turn takes several times as long.
+/// Turns under sanitizers or with the shadow, where a turn takes several times as long.
 const TURNS_SLOW: u64 = 8_000;
 const TURNS_SLOW_DEEP: u64 = 1_000_000;
 
-/// For a busy machine.
+/// Limit for a run, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// `HEARTH_TEST_SEED` replays a run's turns.
@@ -53,7 +53,7 @@ fn stress(turns: u64, with: Option<Profile>) -> std::process::Command {
 }
 
 #[test]
-fn blocks_of_others_grow_beside_those_that_come_and_go() {
+fn other_threads_blocks_grow_during_churn() {
     let count = if is_deep() { TURNS_DEEP } else { TURNS };
     let mut said = Vec::new();
     for mode in MODES {
@@ -68,7 +68,7 @@ fn blocks_of_others_grow_beside_those_that_come_and_go() {
 }
 
 #[test]
-fn no_two_live_blocks_overlap_and_the_test_is_right_by_sanitizers() {
+fn live_blocks_never_overlap_and_sanitizers_accept_the_test() {
     const SHADOW: Mode = &[("ORACLE", "1")];
     const SHADOW_CHECK: Mode = &[("ORACLE", "1"), ("HEARTH_HARDEN", "check")];
     const SHADOW_ZERO: Mode = &[("ORACLE", "1"), ("HEARTH_HARDEN", "zero,guard=50")];

@@ -230,7 +230,7 @@ const IMPORTED: &[&str] = &[
 /// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the
 /// middle of a heap operation: see `crates/heap/src/ground/syscall.rs`.
 #[test]
-fn the_kernel_is_asked_through_the_door() {
+fn only_listed_functions_are_imported() {
     let text = output(
         "nm",
         &["--dynamic", "--undefined-only"],

@@ -13,7 +13,7 @@ use super::{Between, Buffer, Flow, Model, PredictError, Prediction, Question};
 pub struct Placement {
     /// The message's size.
     pub bytes: u64,
-    /// How control passes.
+    /// Way in which control passes.
     pub carrier: Carrier,
     /// Order of exchanges in time.
     pub flow: Flow,

@@ -84,7 +84,7 @@ pub struct Question {
     pub bytes: u64,
     /// Sender and receiver.
     pub between: Between,
-    /// How control passes.
+    /// Way in which control passes.
     pub carrier: Carrier,
     /// Order of exchanges in time.
     pub flow: Flow,

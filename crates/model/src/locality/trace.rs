@@ -24,7 +24,7 @@ use thiserror::Error;
 /// The component of threads that name none.
 pub const NO_COMPONENT: &str = "program";
 
-/// More bytes than one reference of any program moves.
+/// Largest size of a reference in bytes; larger ones are errors in the trace.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// One reference of a trace.

@@ -322,7 +322,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         self.settle(tools, key, step);
     }
 
-    /// Requests what a connection needs.
+    /// Submits the ring requests that a connection needs next.
     fn settle<S: Service<Session = T>>(
         &mut self,
         tools: &mut Tools<'_, '_, S>,

@@ -49,7 +49,7 @@ impl<T> Slot<T> {
             .is_ok()
     }
 
-    /// Ends the work, whatever was recorded.
+    /// Ends the work and discards all recorded events.
     pub(super) fn reset(&self) {
         self.state.store(0, Ordering::Release);
     }

@@ -20,7 +20,7 @@ use crate::connection::{Flags, Waits};
 /// Key of the wake-up descriptor.
 const WAKEUP: u64 = u64::MAX;
 
-/// Which threads wait for a set.
+/// The threads that wait for a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// The thread that works for all its descriptors.
@@ -70,7 +70,7 @@ pub(crate) trait Poller: Wake + Sized {
     /// A buffer for at most this many events.
     fn reports(&self, most: usize) -> Self::Reports;
 
-    /// Adds a descriptor and waits until it can be read.
+    /// Adds a descriptor, to be reported when it is readable.
     fn add(&self, of: BorrowedFd<'_>, key: u64) -> io::Result<()>;
 
     /// Ends the work on a descriptor, which waits for `now` and waited for `before`. True if it had

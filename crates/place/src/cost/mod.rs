@@ -50,7 +50,7 @@ pub struct Options {
     /// Work that the siblings of a core do together, by the work of one alone. Server loads usually
     /// gain 1.25.
     pub smt_yield: f64,
-    /// How control passes where a connection does not say.
+    /// Way in which control passes, for connections that do not specify it.
     pub carrier: Carrier,
 }
 

@@ -1,4 +1,4 @@
-//! Graphs and placements in the forms of other tools.
+//! Graphs and placements in other tools' formats.
 //!
 //! | form | for | |
 //! |---|---|---|

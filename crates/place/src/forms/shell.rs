@@ -101,7 +101,8 @@ pub fn taskset_threads(placed: &[Placed], threads: &[u32]) -> Result<Vec<String>
     Ok(both.map(line).collect())
 }
 
-/// Runs a whole program on the hardware threads and with the memory of its placement.
+/// Command that runs a whole program on the hardware threads, and with the memory, of its
+/// placement.
 ///
 /// # Errors
 /// If there is no program, or a word cannot be written.

@@ -266,7 +266,7 @@ pub struct Connection {
     /// Payload of one message.
     #[serde(default = "Connection::one_word")]
     pub bytes: Number,
-    /// How control passes; the machine's usual way if absent.
+    /// Way in which control passes; the machine's usual way if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<Carrier>,
     /// Treatment of the payload.

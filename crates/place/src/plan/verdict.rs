@@ -1,4 +1,4 @@
-//! Whether placement matters here.
+//! Verdict on whether placement matters on this machine.
 
 use std::fmt;
 

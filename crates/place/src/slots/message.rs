@@ -36,7 +36,7 @@ const CARRIERS: [Carrier; 3] = [Carrier::Threads, Carrier::Spin, Carrier::Worker
 pub struct Message {
     /// Its payload.
     pub bytes: f64,
-    /// How control passes.
+    /// Way in which control passes.
     pub carrier: Carrier,
     /// Treatment of the payload.
     pub kind: Kind,
@@ -65,7 +65,7 @@ impl Share {
 /// Class of pairs of hardware threads with equal costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairClass {
-    /// How near they are.
+    /// Relation of the two slots.
     pub relation: Relation,
     /// Their measured transfer latency relative to the usual one of the relation.
     pub ratio: f64,

@@ -116,7 +116,7 @@ impl Compared {
         }
     }
 
-    /// How many components have a place in the plan and ran somewhere, and how many of them ran
+    /// The number of components that have a place in the plan and ran, and how many of them ran
     /// there.
     pub(super) fn places(&self) -> (usize, usize) {
         let both = self.components.iter();

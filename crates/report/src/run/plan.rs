@@ -67,7 +67,7 @@ fn policy(expected: &Expected) -> String {
     }
 }
 
-/// How often more than expected, in words.
+/// The ratio to the expected number, in words.
 fn times(pair: Pair) -> String {
     match pair.ratio() {
         None => "nothing expected".to_owned(),

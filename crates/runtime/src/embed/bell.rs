@@ -185,7 +185,7 @@ fn bell_of(id: u64) -> Option<Arc<Bell>> {
     with_bells(|bells| bells.get(&id).and_then(Weak::upgrade))
 }
 
-/// Tells whether the life has not ended.
+/// Tells whether the life is still running.
 pub(super) fn is_there(id: u64) -> bool {
     with_bells(|bells| bells.contains_key(&id))
 }

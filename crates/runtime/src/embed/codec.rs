@@ -122,7 +122,9 @@ pub struct Heap(*mut Component);
 /// `byte`; `bool` and `String` have the same name, vectors are arrays and [`Record`]s structs.
 ///
 /// # Safety
-/// The functions keep the compiler's contract: `encode` makes a value of the type of `code`.
+/// `code` appends the code of an Insense type, the same each time. `encode` returns a value of that
+/// type; if it is an object, in `heap` and with one reference, which belongs to the caller.
+/// `decode` accepts every value of the type, and neither keeps nor releases a reference to it.
 pub unsafe trait Portable: Sized + Send + 'static {
     #[doc(hidden)]
     const IS_SCALAR: bool;
@@ -132,7 +134,7 @@ pub unsafe trait Portable: Sized + Send + 'static {
     #[doc(hidden)]
     fn encode(&self, heap: Heap) -> Value;
     /// # Safety
-    /// `value` is of this type.
+    /// `value` is of the type of [`Portable::code`], and its object, if it is one, is alive.
     #[doc(hidden)]
     unsafe fn decode(value: Value) -> Self;
 }
@@ -273,16 +275,19 @@ pub trait Record: Sized + Send + 'static {
 /// Tuples of [`Portable`] types.
 ///
 /// # Safety
-/// As for [`Portable`].
+/// `code` appends the code of the struct with these fields and `names`. `write` fills all fields of
+/// an object of that struct, as [`Portable::encode`] makes values; `read` reads them as
+/// [`Portable::decode`] does.
 pub unsafe trait Fields: Sized {
     #[doc(hidden)]
     fn code(names: &[&str], into: &mut String);
     /// # Safety
-    /// `object` has room for the struct of this type.
+    /// `of` is the struct's type, and `object` points to `of.object_size` writable bytes, aligned
+    /// as an object.
     #[doc(hidden)]
     unsafe fn write(&self, of: &Type, object: *mut u8, heap: Heap);
     /// # Safety
-    /// `object` is of this type.
+    /// `of` is the struct's type, and `object` a live object of it.
     #[doc(hidden)]
     unsafe fn read(of: &Type, object: *const u8) -> Self;
 }

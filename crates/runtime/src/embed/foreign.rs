@@ -188,11 +188,19 @@ unsafe impl Send for ForeignType {}
 unsafe impl Sync for ForeignType {}
 
 impl ForeignType {
-    /// Wraps the component type that compiled code describes there.
+    /// Wraps a component type that Hearth's compiler described.
     ///
     /// # Safety
-    /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
-    /// stays. Its components' first constructor takes no arguments.
+    /// - `of` points to a `hearth_component_type` that is valid, and never written, until the
+    ///   process ends: its texts end with NUL, `ports` has `port_count` entries, and its functions
+    ///   keep the contract of `hearth.h`. Descriptors in C that Hearth's compiler wrote do. A
+    ///   descriptor has no version number, so the caller makes sure that it was compiled against
+    ///   this version of the header, for example by [`Program::from_raw`] of the same C file.
+    /// - The first constructor of the component takes no arguments: [`ForeignType::make`] leaves
+    ///   the component's memory zeroed, and the component begins with that constructor.
+    /// - If the component's code names services of the prelude, it is started only after the
+    ///   program's main sequence has created them, and in the same runtime. Before, the pointers to
+    ///   them are null.
     pub unsafe fn from_raw(of: *const ComponentType) -> ForeignType {
         ForeignType(of)
     }
@@ -241,10 +249,14 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// Wraps the program that compiled code describes there; None if its version differs.
+    /// Wraps a program that Hearth's compiler described; None if it was compiled against another
+    /// version of `hearth.h`.
     ///
     /// # Safety
-    /// `program` is a program that Hearth's compiler made, and stays.
+    /// `program` points to a `hearth_program` that is valid, and never written, until the process
+    /// ends, of a version of the header whose programs have `abi` as their second field, as in all
+    /// versions so far. If that is this version's `HEARTH_ABI`, its `main` is a component type as
+    /// [`ForeignType::from_raw`] requires.
     pub unsafe fn from_raw(program: *const abi::Program) -> Option<Program> {
         // SAFETY: as the caller promises.
         (unsafe { (*program).abi } == ABI).then_some(Program(program))

@@ -13,11 +13,12 @@ pub enum Placement {
     Single,
     /// At random, by the seed if there is one.
     Random,
-    /// As [`Placement::WithCreator`], until an idle worker steals some from a busy one: components
-    /// that compute, not those that talk. With threads as [`Placement::WithCreator`].
+    /// Places as [`Placement::WithCreator`] does, until an idle worker steals components from a
+    /// busy one: those that compute, not those that communicate. With threads, the same as
+    /// [`Placement::WithCreator`].
     Steal,
-    /// As [`Placement::WithCreator`] or where a plan says, and then near the components they talk
-    /// with: samples of messages and of running times show which components talk and which
-    /// compute, and components move when that pays.
+    /// Places as [`Placement::WithCreator`] does, or by a plan, and then moves components near
+    /// those they communicate with, when that pays: samples of messages and running times show
+    /// which components communicate and which compute.
     Talk,
 }

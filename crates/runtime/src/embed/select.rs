@@ -20,8 +20,8 @@ const FEW: usize = 8;
 /// The arms of a select.
 ///
 /// # Safety
-/// `collect` and `disposer` take the value that came for the arm of that number, in the order of
-/// `each`.
+/// `arm` returns the same half-channel each time for each number below `count`, which does not
+/// change. `collect` takes the value that came for that arm, once.
 pub unsafe trait Arms {
     /// The arm and its value.
     type Output;
@@ -30,7 +30,8 @@ pub unsafe trait Arms {
     #[doc(hidden)]
     fn arm(&self, index: usize) -> &dyn Receiver;
     /// # Safety
-    /// The life that runs this has just received for this arm.
+    /// A life runs the calling code. Its last operation was a select over these arms and received
+    /// for this one, and nothing has taken the value.
     #[doc(hidden)]
     unsafe fn collect(&self, arm: usize) -> Self::Output;
     #[doc(hidden)]
@@ -67,7 +68,8 @@ impl<T: Send + 'static> Receiver for Half<T> {
 }
 
 /// # Safety
-/// The life that runs this has just received from this half-channel.
+/// A life runs the calling code. Its last operation received from this half-channel, and nothing
+/// has taken the value.
 unsafe fn collect_here<T: Send + 'static>(half: &Half<T>) -> T {
     with_current(|life| match life {
         // SAFETY: as the caller promises.

@@ -94,7 +94,7 @@ impl Slot {
     /// Takes the value out, if there is one.
     ///
     /// # Safety
-    /// The value is a `T`.
+    /// The value, if there is one, was put in as a `T`.
     pub(super) unsafe fn take<T>(&mut self) -> Option<T> {
         self.drop.take()?;
         // SAFETY: a value is there, as the caller promises of this type, and is read once.
@@ -118,11 +118,13 @@ impl Drop for Slot {
     }
 }
 
-/// Passes a value on for the runtime: `value` is the slot of the sender, which runs or is parked,
-/// as `to` does or is.
+/// Passes a value on for the runtime, by swapping the rooms of two slots. `value` is the slot of
+/// the sender.
 ///
 /// # Safety
-/// As [`crate::abi::Foreign`] says; only embedded components use foreign types.
+/// `to` is an embedded component and `value` a slot of another, full. Both components run the
+/// calling code or are parked for it, as [`crate::abi::Foreign`] says, so nothing else uses their
+/// slots.
 pub(super) unsafe extern "C" fn pass(to: *mut Component, value: *mut c_void) -> *mut c_void {
     // SAFETY: as the caller promises, both slots are the caller's for now.
     unsafe {

@@ -14,7 +14,7 @@ pub(crate) enum Canary {
     Starvation,
 }
 
-/// Whether this fault is planted.
+/// Whether this fault is active in the running simulation.
 #[cfg(all(debug_assertions, not(loom)))]
 #[inline]
 pub(crate) fn sings(canary: Canary) -> bool {

@@ -65,7 +65,7 @@ pub struct Move {
     pub from: Option<usize>,
     /// The CPU where it goes.
     pub to: usize,
-    /// The advantage of that CPU.
+    /// The reason for moving there.
     pub why: Why,
 }
 

@@ -116,7 +116,7 @@ pub(crate) struct Identity {
     pub(crate) service: bool,
 }
 
-/// The runtime's part of a component, which lies right behind it in memory.
+/// The runtime's part of a component, which lies right before it in memory.
 #[repr(C)]
 pub struct Seat {
     pub(crate) state: OfferState,

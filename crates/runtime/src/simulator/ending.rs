@@ -98,7 +98,7 @@ pub(super) fn out_of_steps() -> ! {
     exits::end(exits::DONE)
 }
 
-/// As the process ends, reports a failure with the way to replay it, and writes the record.
+/// Reports a failure at the process's end, with the way to replay it, and writes the record.
 pub(super) fn at_exit(code: i32) {
     if !is_on() {
         return;

@@ -12,7 +12,7 @@ pub use workers::Workers;
 
 use crate::{Builder, CallError, NoProprietor, Owned, Wait};
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// The request was not served.

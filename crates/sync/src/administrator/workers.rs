@@ -43,7 +43,7 @@ impl Workers {
         })
     }
 
-    /// Gives a job to one of them.
+    /// Gives a job to one of the threads.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
         match &self.jobs {
             // The threads take jobs while there are handles.

@@ -140,7 +140,7 @@ impl Trial {
         }
     }
 
-    /// How far below a single window must be to be believed.
+    /// Factor by which a single window must be lower to be believed.
     fn worse_by(&self) -> f64 {
         (5.0 * self.noise).max(0.15)
     }

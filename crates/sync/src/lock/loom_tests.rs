@@ -86,8 +86,8 @@ fn loom_cohort() {
     excludes(near, 3, 1, true);
 }
 
-/// One thread in one group, the others in the next: the lock passes within groups and between
-/// them.
+/// Puts one thread in one group and the others in the next, so that the lock passes both within and
+/// between groups.
 #[test]
 fn loom_cohort_of_two_groups() {
     let far = || Cohort::new(Groups::by_core(vec![0, 1]));

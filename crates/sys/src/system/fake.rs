@@ -28,7 +28,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// A machine with nothing but these cores, all online and allowed.
+    /// A machine that has only these cores, all online and allowed.
     pub fn with_cores(cores: &[usize]) -> Fake {
         let listed: Vec<String> = cores.iter().map(usize::to_string).collect();
         Fake {

@@ -20,7 +20,7 @@ const COMPLETIONS: u32 = 4096;
 /// All events of interest.
 const EVENTS: i16 = libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP;
 
-/// Which threads wait for a ring.
+/// The threads that wait for a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiters {
     /// One thread, the first that waits. The kernel does all its work when that thread calls.

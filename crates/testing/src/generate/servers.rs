@@ -26,7 +26,7 @@ enum Style {
     Answer,
     /// Holds the requester until it has handled the request; no answer.
     Hold,
-    /// As Hold, and some requests are refused.
+    /// Holds, and refuses some requests.
     Refuse,
     /// The request carries the channel for the answer.
     Carry,

@@ -112,7 +112,7 @@ pub struct TrackDescriptor {
     /// The track that contains it.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// How its parts stand: 3, by their ranks.
+    /// Order of its parts: 3, by their ranks.
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
     /// Order among its siblings.

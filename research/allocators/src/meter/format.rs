@@ -44,7 +44,7 @@ impl Mode {
         }
     }
 
-    /// As a word of the file.
+    /// The value as a word of the file.
     #[must_use]
     pub const fn number(self) -> u64 {
         match self {
@@ -102,17 +102,17 @@ pub enum Slot {
     Provided,
     /// Bytes that the allocator adds to each block, if it reports them.
     Overhead,
-    /// The longest allocation.
+    /// Time of the longest allocation.
     AllocateMax,
-    /// All allocations.
+    /// Total time of all allocations.
     AllocateSum,
-    /// The longest release.
+    /// Time of the longest release.
     FreeMax,
-    /// All releases.
+    /// Total time of all releases.
     FreeSum,
-    /// The longest `realloc`.
+    /// Time of the longest `realloc`.
     ReallocMax,
-    /// All of them.
+    /// Total time of all calls of `realloc`.
     ReallocSum,
     /// The shortest time between two stamps with nothing between them.
     Empty,

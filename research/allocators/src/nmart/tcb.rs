@@ -37,7 +37,7 @@ pub struct Tcb {
     matrix: [*mut Block; ROWS * LISTS],
     /// The stack of arenas, the newest on top.
     pub arenas: *mut Arena,
-    /// Bytes of them.
+    /// Bytes of those arenas.
     pub arena_bytes: usize,
     /// Steps so far, if they are counted.
     pub steps: u64,
@@ -45,7 +45,7 @@ pub struct Tcb {
     pub next_known: *mut Tcb,
     /// Heaps whose thread has ended.
     pub next_parked: *mut Tcb,
-    /// Blocks on their way home.
+    /// Blocks that other threads have freed and the owner has not taken back.
     pub remote: Remote,
 }
 

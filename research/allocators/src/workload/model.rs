@@ -35,7 +35,7 @@ pub struct Load {
     pub threads: usize,
     /// Small blocks.
     pub requests: usize,
-    /// As many for each thread, instead of for all together.
+    /// True if the number is for each thread instead of for all together.
     pub is_each: bool,
     /// The large block, from and to.
     pub large_bytes: (usize, usize),

@@ -1,8 +1,9 @@
-%% What Hearth's components are measured beside, in Erlang:
+%% The programs in Erlang that Hearth's components are compared with:
 %% erl -noshell -run peers main ROW ROUNDS.
 %%
-%% Processes and messages, the same shapes as research/benches/runtime/*.isf. A message waits in a mailbox,
-%% so where a value shall have been taken before its sender goes on, an acknowledgement comes back.
+%% Processes and messages, in the same shapes as research/benches/runtime/*.isf. A message waits in
+%% a mailbox, so where a sender must not continue before its value is taken, the receiver sends an
+%% acknowledgement back.
 -module(peers).
 -export([main/1]).
 

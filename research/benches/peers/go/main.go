@@ -1,7 +1,8 @@
-// What Hearth's components are measured beside, in Go: go-peers ROW ROUNDS [locked].
+// The programs in Go that Hearth's components are compared with: go-peers ROW ROUNDS [locked].
 //
-// Goroutines and unbuffered channels, the same shapes as research/benches/runtime/*.isf. With `locked`, those
-// of ping-pong and stream are locked to threads of their own, so that both cores are used.
+// Goroutines and unbuffered channels, in the same shapes as research/benches/runtime/*.isf. With
+// `locked`, the goroutines of ping-pong and stream are locked to threads of their own, so that they
+// use both cores.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 
 var locked bool
 
-// Runs it beside the others.
+// Runs it concurrently with the others.
 func beside(run func()) {
 	go func() {
 		if locked {
@@ -147,7 +148,7 @@ func copies(length int) func(int) int32 {
 	}
 }
 
-// A slice is not copied; who sent it leaves it alone.
+// A slice is not copied; the sender does not touch it afterwards.
 func moves(length int) func(int) int32 {
 	return func(rounds int) int32 {
 		there, back := make(chan []int32), make(chan []int32)
@@ -239,7 +240,7 @@ func matrix(rounds int) int32 {
 	})
 }
 
-// As Insense rounds: truncated, plus 1 if the fraction exceeds a half.
+// Rounds as Insense does: truncates, and adds 1 if the fraction exceeds a half.
 func realToInt(real float32) int32 {
 	whole := int32(real)
 	if real-float32(whole) > 0.5 {

@@ -1,7 +1,7 @@
--- What Hearth's components are measured beside, in Haskell: haskell-peers ROW ROUNDS.
+-- The programs in Haskell that Hearth's components are compared with: haskell-peers ROW ROUNDS.
 --
--- Threads of GHC's own runtime and MVars, the same shapes as research/benches/runtime/*.isf. An MVar holds
--- one value, so a sender need not wait until its value is taken.
+-- Threads of GHC's own runtime and MVars, in the same shapes as research/benches/runtime/*.isf. An
+-- MVar holds one value, so a sender need not wait until its value is taken.
 {-# LANGUAGE BangPatterns #-}
 module Main (main) where
 
@@ -36,7 +36,7 @@ stream rounds = do
       go n !total = takeMVar next >>= \value -> go (n - 1) (total + value)
   go rounds 0
 
--- A station between two channels that handles so many tokens.
+-- A station between two channels that handles this many tokens.
 station :: Int -> Channel -> IO Channel
 station count before = do
   onward <- newEmptyMVar

@@ -1,11 +1,12 @@
-# The allocators that `./x bench heap` runs Hearth's beside, as shared objects to preload, in
-# target/peers/lib: read by research/benches/install-peers. Beside each NAME.so lies NAME.version, a line
-# that says what it is and where it came from; what is there in the wanted version is left alone.
+# Installs the allocators that `./x bench heap` compares Hearth's with, as shared objects to
+# preload, into target/peers/lib; research/benches/install-peers reads this file. Beside each
+# NAME.so lies NAME.version, a line that names its version and origin; an allocator that is there in
+# the wanted version is left alone.
 #
-# Debian's are unpacked, not installed. The others' sources come out of crates from crates.io that
-# carry them; nothing of those crates' own code is built.
+# Debian's packages are unpacked, not installed. The sources of the others come from crates on
+# crates.io that contain them; nothing of those crates' own code is built.
 #
-# rpmalloc 2 is in no registry: the newest of rpmalloc-sys carries a commit of 1.4.
+# rpmalloc 2 is in no registry: the newest rpmalloc-sys contains a commit of 1.4.
 
 HEAP_NAMES="jemalloc-deb gperftools mimalloc-deb jemalloc mimalloc-2 mimalloc-3 snmalloc rpmalloc"
 

@@ -469,7 +469,7 @@ impl Session<'_> {
         self.add(group, MEMORY, "of glibc's", Better::Less, residents);
     }
 
-    /// The program at which an allocator is worst: its speed over that of the best fast peer.
+    /// An allocator's lowest speed, over all programs, relative to the best fast peer.
     fn least(&self, rows: &[&Row], allocator: &str) -> Cell {
         let shares = rows.iter().map(|row| {
             let mine = self.table.median(row, allocator)?;

@@ -12,7 +12,7 @@ pub struct Row {
     pub name: String,
     pub unit: &'static str,
     pub better: Better,
-    /// As the allocators.
+    /// One cell for each allocator, in their order.
     pub cells: Vec<Cell>,
 }
 

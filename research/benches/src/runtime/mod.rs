@@ -51,7 +51,7 @@ pub enum Measure {
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
     pub who: Who,
-    /// Why it is there for information only; None if the best of those that count may be this.
+    /// Reason why it is shown for information only; None if it counts as a peer.
     pub aside: Option<&'static str>,
 }
 

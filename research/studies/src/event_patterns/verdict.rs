@@ -13,7 +13,8 @@ use crate::judging::Figure;
 
 /// A rate this near to the highest is at the peak.
 const AT_PEAK: f64 = 0.95;
-/// No system call is faster: a shorter time is a difference of larger ones that are too near.
+/// Lower bound on the time of a system call. A shorter result is the difference of two larger times
+/// that are too close to tell apart.
 const CALL_NS_MIN: f64 = 50.0;
 /// Most events that the source's select reported in one call.
 const EVENTS_A_CALL: f64 = 8.0;

@@ -18,7 +18,7 @@ use super::verdict;
 use crate::pages::{self, counted};
 use hearth_stats::Summary;
 
-/// The servers of the figure on threads, in the order of their colours.
+/// Servers in the chart of throughput by threads, in the order of their colours.
 const SIDES: [&str; 4] = [MEMCACHED, LOCK, MESSAGE, "auto"];
 
 /// Draws the page.
@@ -145,8 +145,8 @@ fn by_threads(results: &Results, reads: u32, load: &str, drawn: &Drawn) -> Pictu
     .draw()
 }
 
-/// Predicts the version by message as if its gain over ours under a lock were the source's gain
-/// over its own.
+/// Predicts the version by message: our throughput under the lock, times the gain that the source
+/// measured.
 fn as_published(series: &[Series], reads: u32) -> Option<Series> {
     let gain = published::gain(reads)?;
     let lock = series.iter().find(|series| series.name == LOCK)?;

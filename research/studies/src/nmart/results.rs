@@ -63,7 +63,7 @@ impl Cell {
     }
 }
 
-/// All that the study found.
+/// All results of the study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The run that they belong to.

@@ -39,12 +39,13 @@ struct Ground {
     middle: [[AtomicU64; ARENAS >> 2]; ROOMS],
     /// Zero where nobody has written since the system gave the memory.
     contents: [[UnsafeCell<u64>; WATCHED]; ARENAS],
-    /// Arenas are mapped as they are opened; and those that are, one bit each.
+    /// Whether arenas are mapped only when they are opened.
     is_sparse: bool,
+    /// Mapped arenas, one bit each.
     mapped: AtomicU32,
     /// Arenas that the program has mapped.
     strangers: u32,
-    /// Whether a thread that opens arenas lets the other one finish.
+    /// Whether a thread that opens arenas waits for another to finish.
     is_patient: bool,
 }
 

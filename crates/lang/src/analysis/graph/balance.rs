@@ -1,4 +1,4 @@
-//! How often components pass, from what a pass of each sends and receives.
+//! Rates at which components pass, computed from the sends and receives of one pass of each.
 //!
 //! Components meet in *hubs*: half-channels that are peers, directly or through others. What is
 //! sent into a hub is received from it:
@@ -24,7 +24,7 @@ pub(super) struct Part {
     pub(super) component: usize,
     /// Messages in a pass; more than 0.
     pub(super) messages: f64,
-    /// That follows from constants alone.
+    /// True if it follows from constants alone.
     pub(super) is_exact: bool,
 }
 

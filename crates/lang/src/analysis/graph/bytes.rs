@@ -1,4 +1,4 @@
-//! How many bytes a value has when it is copied: as C stores it, objects with their headers.
+//! Size of a copied value in bytes, as C stores it, objects with their headers.
 
 use super::known::Known;
 use super::walk::Walk;

@@ -1,4 +1,4 @@
-//! Which arm of a select is taken how often.
+//! Frequencies with which the arms of a select are taken.
 //!
 //! A walk takes each open arm as often as the others. In a run an arm is taken when somebody sends
 //! on its channel, so what comes decides: an arm's part grows with what its senders could send. If
@@ -37,8 +37,8 @@ pub(super) fn settle(walk: &Walk<'_>, tallies: &mut [Tally]) {
     }
 }
 
-/// How many passes a second each could do if its selects never waited: as many as its own speed and
-/// all others that it meets allow.
+/// Passes a second that each component could make if its selects never waited: limited by its own
+/// speed and by all components that it meets.
 fn capacities(hubs: &Hubs, tallies: &[Tally]) -> Vec<f64> {
     let mut parts = vec![Hub::default(); hubs.count()];
     for (component, tally) in tallies.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which half-channels are peers, directly or through others, and the messages among them.
+//! Groups of half-channels that are peers, directly or through others, and the messages among them.
 
 use super::ChannelId;
 use super::known::Known;

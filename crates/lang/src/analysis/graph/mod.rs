@@ -63,11 +63,11 @@ pub struct Amount {
 /// The communication graph: components, channels, connections and the messages on them.
 #[derive(Clone, Debug, Default)]
 pub struct CommunicationGraph {
-    /// In the order of creation. The main sequence is the first.
+    /// Components, in the order of creation. The main sequence is the first.
     pub components: Vec<Component>,
     /// All half-channels, used or not.
     pub channels: Vec<HalfChannel>,
-    /// In the order of connecting.
+    /// Connections, in the order in which the program makes them.
     pub connections: Vec<Connection>,
     /// The flows over each connection, in the order of connections.
     pub flows: Vec<Flow>,
@@ -125,7 +125,7 @@ pub struct Component {
     pub start: Vec<Traffic>,
     /// The bytes of arrays and structs that a pass touches.
     pub working_set_bytes: u64,
-    /// How large its heap can get; None if there is no bound.
+    /// Bound on the size of its heap; None if there is none.
     pub heap_bytes: Option<u64>,
 }
 
@@ -169,15 +169,15 @@ pub struct Connection {
     pub span: Span,
     /// The bytes of a message, on average over those who send.
     pub bytes: Amount,
-    /// Messages are objects that are handed over and not copied.
+    /// True if messages are objects that are handed over and not copied.
     pub is_moved: bool,
-    /// At the rates of the components.
+    /// Messages a second, at the rates of the components.
     pub messages_per_second: f64,
-    /// One of the ends belongs to a component of the standard environment.
+    /// True if one end belongs to a component of the standard environment.
     pub is_to_service: bool,
-    /// A behaviour makes it, perhaps to another peer in each pass.
+    /// True if a behaviour makes the connection, perhaps to another peer in each pass.
     pub is_temporary: bool,
-    /// The sender asks, and waits for the answer.
+    /// Set if the sender asks and waits for the answer.
     pub alternates: Option<Alternation>,
 }
 
@@ -220,7 +220,7 @@ pub enum UnknownKind {
     Receive,
     /// A component is put on a core here.
     Core,
-    /// How much is computed here.
+    /// The amount of computation here.
     Work,
 }
 

@@ -1,4 +1,4 @@
-//! How often components pass and what flows over connections: the graph's counts, balanced.
+//! Rates of components' passes and of flows over connections: the graph's counts, balanced.
 
 use super::balance::{self, Hub, Part};
 use super::hubs::Hubs;

@@ -56,7 +56,7 @@ pub(super) struct Part {
     /// None for a default, and where the channel is not known.
     pub(super) channel: Option<ChannelId>,
     pub(super) is_default: bool,
-    /// How often it is taken, in a pass.
+    /// Number of times it is taken in a pass.
     pub(super) times: f64,
     pub(super) tally: Tally,
 }

@@ -35,7 +35,7 @@ pub(super) struct Weights {
     pub(super) round: f64,
 }
 
-/// How operations of a piece of code follow each other.
+/// The order of operations in a piece of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Pace {
     /// Every other operation.

@@ -42,7 +42,7 @@ pub(super) enum Object {
         /// A store at an unknown index, or of unknown contents.
         is_blurred: bool,
         element: TypeId,
-        /// How many arrays there are of which this one stands for each.
+        /// Number of arrays that this one stands for.
         copies: f64,
     },
     Struct {
@@ -314,7 +314,7 @@ impl World {
         }
     }
 
-    /// The knowledge about an element without its index.
+    /// Facts known about an element whose index is unknown.
     fn some_element(&self, array: ObjectId) -> Known {
         let Object::Array {
             fill,

@@ -89,7 +89,7 @@ impl Weight {
     }
 }
 
-/// Which objects are counted: all, or those of some families.
+/// The objects that are counted: all, or those of some families.
 pub(super) type Counted<'s> = Option<&'s BTreeSet<FamilyId>>;
 
 pub(super) struct Families<'a> {

@@ -1,4 +1,4 @@
-//! How many components of each kind there can ever be.
+//! Bounds on the number of components of each kind that are ever created.
 //!
 //! Instances created in the main sequence, in a constructor or an initialiser, or in a procedure
 //! that these call, is made as often as they run; a loop between literals multiplies. A behaviour
@@ -11,7 +11,7 @@ use crate::core::passes::blocks_of;
 use crate::tree::{ComponentId, ProcId};
 use crate::types::TypeId;
 
-/// How often something happens at most; None: any number of times.
+/// Upper bound on a number of executions; None if there is none.
 type Times = Option<u64>;
 
 fn plus(a: Times, b: Times) -> Times {
@@ -98,7 +98,7 @@ impl<'a> Instances<'a> {
         }
     }
 
-    /// How many there are of a kind.
+    /// The number of components of a kind.
     pub(super) fn of(&mut self, component: ComponentId) -> Times {
         let sites = self.made[component.index()].clone();
         self.sum(&sites)
@@ -113,7 +113,7 @@ impl<'a> Instances<'a> {
         sum
     }
 
-    /// How often a function runs.
+    /// The number of runs of a function.
     fn runs(&mut self, function: usize) -> Times {
         match self.known[function] {
             Some(Some(known)) => return known,

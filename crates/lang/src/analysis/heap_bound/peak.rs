@@ -1,4 +1,4 @@
-//! How much a function holds at most, with all that it calls.
+//! Peak memory that a function holds, including all functions that it calls.
 //!
 //! A walk along the statements keeps the set of counted slots that may hold a reference. What each
 //! of them can lead to is known ([`Measures`]); a new reference adds its measure, a release or a
@@ -250,7 +250,7 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// The amount held, and the amount held in addition for a while.
+    /// Raises the peak to the amount held plus `more`, which is held for a moment.
     fn note(&mut self, held: &Held, more: Weight) {
         self.peak = self.peak.max(held.total().plus(more));
     }

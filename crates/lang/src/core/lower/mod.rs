@@ -233,7 +233,7 @@ pub(super) struct FunctionLowering<'l, 'p> {
     pub(super) locals: &'p [tree::Local],
     /// The storage of each.
     map: Vec<Option<SlotId>>,
-    /// Which locals of the current body are assigned after their declaration.
+    /// Locals of the current body that are assigned after their declaration.
     assigned: Vec<bool>,
     out: Vec<Block>,
     scopes: Vec<Scope>,

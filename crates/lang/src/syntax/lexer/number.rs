@@ -49,7 +49,7 @@ impl Lexer<'_> {
         self.push(Kind::Real, start, 0);
     }
 
-    /// `$42` and `#42`.
+    /// Lexes a marked number: `$42` or `#42`.
     pub(super) fn marked_number(&mut self, mark: u8) {
         let start = self.at;
         self.at += 1;

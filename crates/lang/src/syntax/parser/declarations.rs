@@ -10,7 +10,7 @@ use crate::syntax::ast::{
 };
 use crate::syntax::token::{Kind, Token};
 
-/// How far a file has come.
+/// Progress of parsing a file.
 #[derive(Default)]
 struct Order {
     /// The first statement that could be read: declarations come before it.

@@ -4,8 +4,8 @@ use super::Parser;
 use super::expressions::is_binary_operator;
 use crate::syntax::token::{Kind, Token};
 
-/// How many tokens are looked through for a `default`, so that many faulty `case`s in one
-/// block do not cost the square of their number.
+/// Number of tokens searched for a `default`, so that many faulty `case`s in one block do not cost
+/// the square of their number.
 const LOOK_AHEAD: usize = 2000;
 
 impl Parser<'_> {

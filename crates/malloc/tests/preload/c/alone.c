@@ -1,10 +1,10 @@
-// A program with one thread has one thread as far as the kernel can tell, whatever it allocates and
-// frees.
+// A single-threaded program stays single-threaded as far as the kernel can tell, whatever it
+// allocates and frees.
 //
-// A table of what depends on the number of threads, or on whom a thread shares something with. Each
-// row runs in a child of its own, which allocates and frees some megabytes first, and tells what
-// came of it. The rows must come out the same with any malloc: the test compares them with those of
-// the system's own.
+// The program prints a table of calls whose results depend on the number of threads, or on what a
+// thread shares with others. Each row runs in a child process, which first allocates and frees some
+// megabytes, and then prints the result of the call. The table must not depend on malloc: the test
+// compares it with the table printed under the system's malloc.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -33,9 +33,9 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-// ---- what a row needs ------------------------------------------------------------------------
+// ---- helpers for rows ------------------------------------------------------------------------
 
-// Threads that the kernel lists.
+// Number of this process's threads in /proc.
 static int threads(void) {
     DIR *folder = opendir("/proc/self/task");
     CHECK(folder != NULL);
@@ -45,9 +45,9 @@ static int threads(void) {
     return count;
 }
 
-// Blocks of all kinds come and go, until any allocator has something to tidy up: large ones, holes
-// in the middle of much that stays, and all of it in the end. The threads after each stage, the
-// most.
+// Allocates and frees blocks of all sizes, until any allocator has memory to tidy up: large blocks,
+// holes among many live blocks, and finally everything. Returns the largest number of threads seen
+// after a stage.
 static int allocate_and_free(void) {
     int most = 1;
     enum { COUNT = 8000 };
@@ -92,7 +92,7 @@ static int allocate_and_free(void) {
     return most;
 }
 
-// "0", or the error's name: what a call returned.
+// Formats a call's result: the number, or the name of the error.
 static const char *outcome(long result) {
     static char text[40];
     if (result >= 0) snprintf(text, sizeof text, "%ld", result);
@@ -100,7 +100,7 @@ static const char *outcome(long result) {
     return text;
 }
 
-// Is this line of /proc/self/task/N/status the same for all threads?
+// Whether this line of /proc/self/task/N/status is the same for all threads.
 static bool same_everywhere(const char *name) {
     DIR *folder = opendir("/proc/self/task");
     CHECK(folder != NULL);
@@ -124,7 +124,7 @@ static bool same_everywhere(const char *name) {
     return same;
 }
 
-// The same of a namespace, or of any link in /proc/self/task/N.
+// Whether this link in /proc/self/task/N, such as a namespace, is the same for all threads.
 static bool same_link(const char *name) {
     DIR *folder = opendir("/proc/self/task");
     CHECK(folder != NULL);
@@ -142,7 +142,8 @@ static bool same_link(const char *name) {
     return same;
 }
 
-// How a child ends, within so many seconds. After them it never will.
+// Waits up to `seconds` for a child and returns how it ended. A child that takes longer never ends:
+// it is killed.
 enum { PATIENCE = 10, PATIENCE_WITH_ROW = 60 };
 static const char *end_within(pid_t child, int seconds) {
     static char text[40];
@@ -164,19 +165,19 @@ static const char *end_within(pid_t child, int seconds) {
 static const char *end_of(pid_t child) { return end_within(child, PATIENCE); }
 
 static void say(const char *text) {
-    // Not by stdio, whose buffers a row may leave behind.
+    // Not through stdio, whose buffers a row may leave unflushed.
     if (write(1, text, strlen(text)) < 0) _exit(9);
 }
 
 // ---- rows: kernel ----------------------------------------------------------------------------
 
-// unshare(2): EINVAL where there is a second thread; CLONE_NEWUSER implies CLONE_THREAD.
+// unshare(2) returns EINVAL if there is a second thread; CLONE_NEWUSER implies CLONE_THREAD.
 static void unshare_user(void) { say(outcome(unshare(CLONE_NEWUSER))); }
 static void unshare_thread(void) { say(outcome(unshare(CLONE_THREAD))); }
 static void unshare_sighand(void) { say(outcome(unshare(CLONE_SIGHAND))); }
 static void unshare_vm(void) { say(outcome(unshare(CLONE_VM))); }
 
-// The helper of an allocator would stay behind in the old one.
+// An allocator's helper thread would stay in the old namespace.
 static void unshare_mounts(void) {
     say(outcome(unshare(CLONE_NEWNS)));
     say(same_link("ns/mnt") ? ", all threads" : ", not all threads");
@@ -187,8 +188,8 @@ static void unshare_net(void) {
 }
 static void unshare_fs(void) { say(outcome(unshare(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM))); }
 
-// After it no thread can be started, and the first process is the init of the new namespace: no
-// malloc may start either.
+// After this call the process cannot start a thread, and its first child is the init process of the
+// new namespace: malloc must not start a thread either.
 static void unshare_pid(void) {
     long result = unshare(CLONE_NEWPID);
     say(outcome(result));
@@ -212,8 +213,9 @@ static void unshare_time(void) {
     say(end_of(child));
 }
 
-// setns(2): into a user namespace EINVAL, into mounts EINVAL where the file system's root is shared
-// with anybody, into a time namespace EUSERS. A child that has left waits there.
+// setns(2) returns EINVAL for a user namespace; EINVAL for mounts if the process shares its file
+// system root with another; and EUSERS for a time namespace. A child that has unshared the
+// namespace waits in it.
 static void set_namespace(int kind, const char *name) {
     int ready[2], done[2];
     CHECK(pipe(ready) == 0 && pipe(done) == 0);
@@ -246,7 +248,7 @@ static void setns_mounts(void) { set_namespace(CLONE_NEWNS, "mnt"); }
 static void setns_time(void) { set_namespace(CLONE_NEWTIME, "time_for_children"); }
 static void setns_net(void) { set_namespace(CLONE_NEWNET, "net"); }
 
-// keyctl(2), KEYCTL_SESSION_TO_PARENT: EPERM where the *parent* has a second thread.
+// keyctl(2), KEYCTL_SESSION_TO_PARENT, returns EPERM if the *parent* has a second thread.
 static void session_to_parent(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -259,7 +261,7 @@ static void session_to_parent(void) {
     say(end_of(child));
 }
 
-// exit(2), not exit_group: of a process with one thread it is the end.
+// exit(2), as opposed to exit_group, ends a single-threaded process.
 static void exit_one(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -271,7 +273,8 @@ static void exit_one(void) {
     say(end_of(child));
 }
 
-// RLIMIT_NPROC counts threads. Root may exceed it, and so becomes somebody with no other process.
+// RLIMIT_NPROC counts threads. Root may exceed the limit, so the child becomes a user who has no
+// other process.
 static void process_limit(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -290,10 +293,10 @@ static void process_limit(void) {
     say(end_of(child));
 }
 
-// A thread made by clone(2) without CLONE_THREAD is a child.
+// A thread made by clone(2) without CLONE_THREAD is a child process.
 static void wait_for_any(void) { say(outcome(waitpid(-1, NULL, WNOHANG | __WALL))); }
 
-// A tracer is told of each thread that is made.
+// A tracer is notified of each new thread.
 static void traced(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -325,8 +328,8 @@ static void traced(void) {
     say(text);
 }
 
-// Linear address masking can be switched on while there is one thread (EBUSY after; ENODEV without
-// it).
+// Linear address masking can be enabled only while there is one thread (EBUSY afterwards; ENODEV on
+// processors without it).
 static void address_masking(void) {
 #if defined(__x86_64__)
     say(outcome(syscall(SYS_arch_prctl, 0x4002, 6)));
@@ -335,7 +338,7 @@ static void address_masking(void) {
 #endif
 }
 
-// A signal that this thread blocks waits for it: no other thread may take it.
+// A signal that this thread blocks stays pending: no other thread may take it.
 static void blocked_signal(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -347,7 +350,7 @@ static void blocked_signal(void) {
     say(outcome(sigtimedwait(&set, NULL, &none)));
 }
 
-// ---- rows: what a thread has for itself, and all must give up --------------------------------
+// ---- rows: per-thread attributes that all threads must change --------------------------------
 
 static void capabilities(void) {
     struct { uint32_t version; int pid; } head = {0x20080522, 0};
@@ -381,7 +384,7 @@ static void cores(void) {
     say(same_everywhere("Cpus_allowed:") ? ", all threads" : ", not all threads");
 }
 
-// Filters of system calls: strict, for one thread, and for all.
+// A seccomp filter for one thread, and one for all threads.
 static const struct sock_filter ALLOW[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
 static void filter_one(void) {
     struct sock_fprog program = {1, (struct sock_filter *)ALLOW};
@@ -401,7 +404,7 @@ static void filter_all(void) {
 
 static void single_threaded(void) { say(__libc_single_threaded ? "single" : "not single"); }
 
-// The last thread that ends by pthread_exit ends the process, with 0.
+// When the last thread calls pthread_exit, the process ends with status 0.
 static void exit_last(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -427,15 +430,15 @@ static void replace(void) {
     say(end_of(child));
 }
 
-// ---- rows: threads that have come and gone ---------------------------------------------------
+// ---- rows: after a thread has ended ----------------------------------------------------------
 
 static void *thread_life(void *nothing) {
     allocate_and_free();
     return nothing;
 }
 
-// Once there was a thread: from then on an allocator may keep one. The process still ends with its
-// last.
+// Once the program has had a thread, the allocator may keep one of its own. The process still ends
+// with its last thread.
 static void exit_last_of_two(void) {
     pid_t child = fork();
     CHECK(child >= 0);
@@ -450,7 +453,7 @@ static void exit_last_of_two(void) {
     say(end_of(child));
 }
 
-// The C library has all threads change their user, and of an allocator's none may stay behind.
+// The C library changes the user of all threads, including those of the allocator.
 static void users_of_two(void) {
     pthread_t thread;
     CHECK(!pthread_create(&thread, NULL, thread_life, NULL));
@@ -461,7 +464,7 @@ static void users_of_two(void) {
     say(same_everywhere("Uid:") && same_everywhere("Gid:") ? ", all threads" : ", not all threads");
 }
 
-// A filter for all threads: those that an allocator keeps let it.
+// A seccomp filter for all threads: the allocator's threads must not prevent it.
 static void filter_of_two(void) {
     pthread_t thread;
     CHECK(!pthread_create(&thread, NULL, thread_life, NULL));
@@ -476,7 +479,7 @@ static void filter_of_two(void) {
 struct row {
     const char *name;
     void (*run)(void);
-    bool had_threads; // then there may be one thread more
+    bool had_threads; // the allocator may keep one more
 };
 
 static const struct row ROWS[] = {
@@ -527,7 +530,7 @@ static void table(void) {
             int most = allocate_and_free();
             row->run();
             if (!row->had_threads) {
-                // What came into being during the row, too.
+                // Includes threads created during the row.
                 int now = threads();
                 char text[40];
                 snprintf(text, sizeof text, "; threads: %d", now > most ? now : most);
@@ -544,7 +547,8 @@ static void table(void) {
     }
 }
 
-// Threads of a program that starts some, and of what is left of it afterwards, at each stage.
+// Counts the threads at each stage of a program: alone, in a child, and after its own threads have
+// ended.
 static void count(void) {
     CHECK(threads() == 1);
     CHECK(allocate_and_free() == 1);

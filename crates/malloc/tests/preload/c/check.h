@@ -1,4 +1,4 @@
-// Shared by the C programs of these tests: a check that ends the process, and helpers that look at
+// Shared by the C programs of these tests: a check that ends the process, and helpers that inspect
 // memory.
 #ifndef CHECK_H
 #define CHECK_H
@@ -18,7 +18,7 @@
     } while (0)
 
 
-// Hides a pointer from the optimizer, which knows malloc.
+// Hides a pointer from the optimizer, which has built-in knowledge of malloc.
 static inline void *hide(void *block) {
     __asm__ volatile("" : "+r"(block) : : "memory");
     return block;
@@ -33,7 +33,7 @@ static inline int is_aligned(const void *block, size_t align) {
     return ((uintptr_t)block & (align - 1)) == 0;
 }
 
-// Bytes of resident pages.
+// Size of the resident memory in bytes.
 static inline long resident(void) {
     long pages = 0, ignored;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -43,7 +43,7 @@ static inline long resident(void) {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Random numbers without a state that malloc could disturb.
+// Random numbers, with a state that malloc cannot disturb.
 static inline uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 7;

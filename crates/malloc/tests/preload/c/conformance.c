@@ -1,9 +1,9 @@
-// What C, POSIX and the GNU library say of malloc and its relatives. Each case passes with the
-// system's malloc, too.
+// Checks malloc and its relatives against C, POSIX and the GNU library's manual. Every case also
+// passes with the system's malloc.
 #define _GNU_SOURCE
 #include "check.h"
 
-// mallinfo is old, and there.
+// mallinfo is deprecated but must exist.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static void alignment(void) {
 }
 
 static void nothing(void) {
-    // Blocks of no bytes are blocks, and all different.
+    // An allocation of 0 bytes returns a block, distinct from all others.
     enum { COUNT = 200 };
     void *blocks[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -50,7 +50,7 @@ static void nothing(void) {
 }
 
 static void zeroes(void) {
-    // Memory that was written to before.
+    // calloc must zero memory that was written to before.
     for (size_t size = 1; size < (size_t)40 << 20; size += size / 2 + 7) {
         for (int round = 0; round < 3; round++) {
             char *block = hide(malloc(size));
@@ -116,7 +116,7 @@ static void sparse(void) {
     for (size_t i = 0; i < size; i += (size_t)256 << 20) block[i] = (char)(i >> 28);
     for (size_t i = 0; i < size; i += (size_t)256 << 20) CHECK(block[i] == (char)(i >> 28));
     CHECK(resident() - before < 64 << 20);
-    // Half of it, and then more than it had.
+    // Shrinks it to half, then grows it beyond its first size.
     block = hide(realloc(block, size / 4));
     CHECK(block != NULL && block[(size_t)256 << 20] == 1);
     block = hide(realloc(block, size / 4 + ((size_t)300 << 20)));
@@ -147,7 +147,7 @@ static void resize(void) {
     enum { COUNT = sizeof sizes / sizeof *sizes };
     for (int from = 0; from < COUNT; from++) {
         for (int to = 0; to < COUNT; to++) {
-            // Some pairs of large ones are enough.
+            // Among large sizes, a few pairs suffice.
             if (sizes[from] > 4 << 20 && sizes[to] > 4 << 20 && (from + to) % 2) continue;
             if ((sizes[from] > 60 << 20 || sizes[to] > 60 << 20) && (from * to) % 5) continue;
             size_t looked = sizes[from] < 1 << 20 ? sizes[from] : 1 << 20;
@@ -166,7 +166,7 @@ static void resize(void) {
 }
 
 static void grow(void) {
-    // A buffer that grows in steps, beside another that does.
+    // Grows a buffer in steps, next to another that grows, too.
     unsigned char *one = NULL, *two = NULL;
     for (size_t size = 1; size < 3 << 20; size += size / 9 + 1) {
         one = hide(realloc(one, size));
@@ -186,7 +186,7 @@ static void grow(void) {
 }
 
 static void shrink(void) {
-    // What shrinks gives most of its memory back.
+    // A block that shrinks must return most of its memory.
     enum { COUNT = 40 };
     char *blocks[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -217,7 +217,7 @@ static void aligned(void) {
                 CHECK(malloc_usable_size(blocks[j]) >= sizes[i]);
                 if (sizes[i]) blocks[j][0] = (char)j, blocks[j][sizes[i] - 1] = (char)j;
             }
-            // They may be resized, which need not keep the alignment, and freed.
+            // Aligned blocks can be resized, which need not preserve the alignment, and freed.
             blocks[5] = hide(realloc(blocks[5], sizes[i] + 300));
             CHECK(blocks[5] != NULL && (sizes[i] == 0 || blocks[5][0] == 5));
             for (int j = 0; j < 6; j++) {
@@ -242,7 +242,7 @@ static void bad_alignments(void) {
         void *untouched = &untouched;
         int result = posix_memalign(&untouched, hide_size(bad[i]), 10);
         CHECK(result == EINVAL && untouched == &untouched);
-        // The GNU library's memalign takes the next power of two.
+        // The GNU library's memalign rounds up to the next power of two.
         char *block = hide(memalign(hide_size(bad[i]), 10));
         size_t next = 16;
         while (next < bad[i]) next *= 2;
@@ -273,7 +273,7 @@ static void pages(void) {
 // ---- the rest --------------------------------------------------------------------------------
 
 static void error_number(void) {
-    // free leaves it as it is, whatever it does; so does what succeeds.
+    // free preserves errno in all cases; so does every successful call.
     static const size_t sizes[] = {1, 100, 5000, 100000, 1 << 20, 100 << 20, 600 << 20};
     for (int round = 0; round < 300; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -290,7 +290,8 @@ static void error_number(void) {
 static int errno_at_main;
 
 static void kept_error_number(void) {
-    // The same where the kernel refuses something that nobody has asked for: see refused.c.
+    // errno must be preserved even if the kernel refuses a call that the program did not request:
+    // see refused.c.
     CHECK(errno_at_main == 0);
     static const size_t sizes[] = {16,      1000,    5000,    100000,    300000,
                                    3 << 20, 5 << 20, 9 << 20, 100 << 20, 600 << 20};
@@ -305,7 +306,7 @@ static void kept_error_number(void) {
         block = hide(malloc(sizes[i]));
         CHECK(block != NULL);
         char *larger = hide(realloc(block, 2 * sizes[i]));
-        // What is moved by another way is moved without a word, too.
+        // realloc may move the block another way; errno must not show it.
         CHECK(larger != NULL);
         errno = 4321;
         free(larger);
@@ -315,7 +316,7 @@ static void kept_error_number(void) {
 }
 
 static void many_mappings(void) {
-    // As many as memory allows, however each of them is had.
+    // Allocates as many mappings as memory allows, by any method.
     enum { COUNT = 20000 };
     static char *blocks[COUNT];
     for (int round = 0; round < 2; round++) {
@@ -325,7 +326,7 @@ static void many_mappings(void) {
             if (i % 16 == 0) *(int *)blocks[i] = i;
         }
         for (int i = 0; i < COUNT; i++) {
-            // Those that are left are found among those that have gone.
+            // The remaining blocks must be found after others were freed.
             int nth = (int)((long)i * 7919 % COUNT);
             if (nth % 16 == 0) CHECK(*(int *)blocks[nth] == nth);
             free(blocks[nth]);
@@ -348,7 +349,7 @@ static void huge_alignments(void) {
             free(larger);
         }
     }
-    // Refusals that leave the pointer.
+    // A refusal leaves the pointer unchanged.
     static const size_t bad[] = {0, 3, 4, 24, (size_t)1 << 62};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         void *before = &errno_at_main, *block = before;
@@ -358,7 +359,7 @@ static void huge_alignments(void) {
 }
 
 static void locked_error_number(void) {
-    // Memory that is locked cannot be given back, which is nobody's business.
+    // Locked memory cannot be returned to the system; the program must not notice.
     CHECK(mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0 || errno == EPERM || errno == ENOMEM);
     char *blocks[100];
     for (int round = 0; round < 20; round++) {
@@ -395,7 +396,7 @@ static void c23(void) {
     void (*sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
     void (*aligned_sized)(void *, size_t, size_t) =
         (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
-    // Older C libraries have none.
+    // Older C libraries lack them.
     if (getenv("LD_PRELOAD") == NULL && (sized == NULL || aligned_sized == NULL)) return;
     CHECK(sized != NULL && aligned_sized != NULL);
     for (size_t size = 0; size < 100000; size = size * 2 + 1) {
@@ -407,7 +408,7 @@ static void c23(void) {
 }
 
 static void old_names(void) {
-    // Blocks of the C library's inner names go to free as well.
+    // Blocks from the C library's internal names can be passed to free.
     void *(*inner)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "__libc_malloc");
     if (inner == NULL) return;
     void *(*zero)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "__libc_calloc");
@@ -427,7 +428,7 @@ static void old_names(void) {
 }
 
 static void statistics(void) {
-    // Whoever looks finds numbers that can be.
+    // The statistics must be plausible.
     char *block = hide(malloc(3 << 20));
     memset(block, 1, 3 << 20);
     struct mallinfo2 found = mallinfo2();

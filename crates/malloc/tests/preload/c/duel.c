@@ -1,6 +1,7 @@
-// Two threads and one block. The owner allocates and frees its neighbours as fast as it can, and
-// the other asks for its size, or grows it, interrupted every 20 microseconds. Does at full speed
-// what `steps.c` does one instruction at a time; COUNT says how often.
+// Two threads and one block. The owner allocates and frees the block's neighbours as fast as it
+// can, while the other thread asks for its size, or grows it, interrupted every 20 microseconds.
+// This runs at full speed what `steps.c` runs one instruction at a time; COUNT sets the number of
+// repetitions.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -14,7 +15,7 @@
 
 enum { SIZE = 20000, BESIDE = 4, AHEAD = 8 };
 
-static _Atomic(char *) block; // as long as the other has it
+static _Atomic(char *) block; // set while the other thread has it
 static atomic_bool is_over;
 
 static void interrupt(int signal) { (void)signal; }
@@ -29,7 +30,8 @@ static void start_timer(void) {
     CHECK(timer_settime(timer, 0, &often, NULL) == 0);
 }
 
-// Up and down, the last first; now and then with contents, which are checked.
+// Allocates the neighbours and frees them in reverse order; sometimes fills them and checks their
+// contents.
 static void flip(int with_contents) {
     char *beside[BESIDE];
     for (int i = 0; i < BESIDE; i++) {

@@ -1,4 +1,4 @@
-// A library whose constructor allocates before anything else of the program runs, in two threads.
+// A library whose constructor allocates, in two threads, before any other code of the program runs.
 #define _GNU_SOURCE
 #include "check.h"
 

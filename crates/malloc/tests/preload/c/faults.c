@@ -1,28 +1,28 @@
-// Refuses the n-th of each call that the library makes, for all n, and checks that everything
-// holds.
+// Refuses the n-th occurrence of each call that the library makes, for all n, and checks that the
+// library survives.
 //
 // faults LIBRARY plain|nodes|limited ERRORS MOST [CALL NTH ERROR once|on]
 //
 // faults LIBRARY numbers
 //
-// The library is opened, not preloaded, so that its very first calls can be refused while the
-// program's own malloc works. Each refusal is tried in a process of its own, with the same small
-// life of a program in it:
+// The program opens the library with dlopen instead of preloading it, so that even its first calls
+// can be refused while the program's own malloc works. Each refusal runs in a process of its own,
+// which performs the same short sequence of allocations, a *life*:
 //
-// - System calls: a filter hands every one that does not come from the C library's code to a thread
-//   without that filter, the *judge*, which counts it and allows or refuses it. So it needs no list
-//   of calls, it tests the shipped library, and it reaches threads that block all signals.
-// - Calls of the C library: the program has functions of the same names, which come before the C
-//   library's own.
+// - System calls: a seccomp filter passes every call that does not come from the C library's code
+//   to a thread without that filter, the *judge*, which counts it and allows or refuses it. This
+//   needs no list of calls, tests the shipped library, and reaches threads that block all signals.
+// - Calls of the C library: the program defines functions of the same names, which take precedence
+//   over the C library's.
 //
-// What must hold: no block is handed out twice, and none changes; `errno` stays, or is ENOMEM after
-// a refused allocation; no allocation is refused unless the library was refused something; after
-// one refused call the next try succeeds; and when no call is refused any more, all sizes can be
-// had again and nothing is lost: the process takes no more chunks and addresses than without a
-// refusal.
+// The checks: no block is handed out twice, and none changes. `errno` is preserved, or ENOMEM after
+// a refused allocation. The library refuses an allocation only if one of its own calls was refused.
+// After one refused call, the next attempt succeeds. When no call is refused any more, all sizes
+// can be allocated again and nothing is leaked: the process occupies no more chunks and addresses
+// than without a refusal.
 //
-// With `nodes` the judge shows the library a machine of two nodes, and every thread is about to be
-// cancelled: a call that was a cancellation point would end it in the middle of a heap operation.
+// With `nodes`, the judge shows the library a machine with two nodes, and every thread has a
+// pending cancellation: a cancellation point would end it in the middle of a heap operation.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -47,7 +47,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// ---- the plan: which call is refused ---------------------------------------------------------
+// ---- the plan: the call to refuse ------------------------------------------------------------
 
 enum { SYSCALLS = 512, FUNCTIONS = 5, CALLS = SYSCALLS + FUNCTIONS };
 enum { KEY_CREATE = SYSCALLS, SETSPECIFIC, ATFORK, CREATE, GETCPU };
@@ -77,9 +77,9 @@ static const char *name_of(int call) {
 
 static const int all_errors[] = {ENOMEM, EPERM, EINVAL, EAGAIN, ENOSYS};
 
-// One life, shared with the process that started it.
+// The plan and the results of one life, in memory shared with the process that started it.
 struct run {
-    // The refusal: the nth of a call, perhaps those after it, too; none if nth is 0.
+    // Refuses the nth occurrence of a call, and later ones if `goes_on`; none if nth is 0.
     int call, nth, error;
     bool goes_on;
     // The results.
@@ -92,7 +92,7 @@ static struct run *run;
 static atomic_bool is_planned;
 static bool with_nodes;
 
-// Counts a call. Returns the error to refuse it with, or 0.
+// Counts a call. Returns the error to refuse it with, or 0 to allow it.
 static int judged(int call) {
     if (!atomic_load(&is_planned)) return 0;
     int nth = atomic_fetch_add(&run->counts[call], 1) + 1;
@@ -104,7 +104,7 @@ static int judged(int call) {
 
 // ---- the C library's functions ---------------------------------------------------------------
 
-// Marks the program's own calls, which are not the library's.
+// Marks the program's own calls, as opposed to the library's.
 static _Thread_local bool is_own;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -128,7 +128,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return error ? error : real_create(thread, attributes, begin, with);
 }
 
-// Starts a thread of the program. A machine may have too many at the moment.
+// Starts a thread of the program. Tries again if the machine has too many threads at the moment.
 static void begin(pthread_t *thread, const pthread_attr_t *attributes, void *(*run_it)(void *), void *with) {
     is_own = true;
     while (pthread_create(thread, attributes, run_it, with)) sched_yield();
@@ -157,7 +157,7 @@ int sched_getcpu(void) {
     return -1;
 }
 
-// Calls that do not use the bare instruction.
+// System calls that the heap makes through the C library.
 long syscall(long number, ...) {
     va_list list;
     va_start(list, number);
@@ -194,7 +194,7 @@ static int note_range(struct dl_phdr_info *info, size_t size, void *unused) {
     return 0;
 }
 
-// The listener of the filter, once there is one.
+// The filter's notification descriptor, once it exists.
 static atomic_int listener = -1;
 
 static void filter(void) {
@@ -202,7 +202,7 @@ static void filter(void) {
     int count = 0;
     const unsigned ip = offsetof(struct seccomp_data, instruction_pointer);
     for (int i = 0; i < others_count; i++) {
-        // A range that crosses a multiple of 4 GiB is judged like any code, only more slowly.
+        // A range that crosses a multiple of 4 GiB goes to the judge as well, which is only slower.
         struct range range = others[i];
         if (range.start >> 32 != range.end >> 32) continue;
         struct sock_filter part[] = {
@@ -233,7 +233,7 @@ static int file_with(const char *text) {
     return file;
 }
 
-// The answer of a machine with two nodes; -1 if this call does not ask.
+// Answers a call as a machine with two nodes would; -1 if the call does not ask about nodes.
 static int64_t pretended(const struct seccomp_data *data) {
     if (data->nr == SYS_mbind) return 0;
     if (data->nr == SYS_get_mempolicy) {
@@ -254,7 +254,7 @@ static int64_t pretended(const struct seccomp_data *data) {
     return -1;
 }
 
-// The thread without a filter.
+// The judge: the thread without a filter.
 static void *judge(void *unused) {
     (void)unused;
     while (atomic_load(&listener) < 0) sched_yield();
@@ -272,7 +272,7 @@ static void *judge(void *unused) {
             answer.val = result;
         else
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-        // A thread that has gone meanwhile needs no answer.
+        // A thread that has ended meanwhile needs no answer.
         ioctl(atomic_load(&listener), SECCOMP_IOCTL_NOTIF_SEND, &answer);
     }
     return NULL;
@@ -318,8 +318,8 @@ static struct block blocks[BLOCKS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char next_seed;
 
-// The distance of written bytes: all of a small block; of a large one, both ends and a byte now and
-// then, so that not all of it needs memory.
+// Distance to the next byte to write: every byte of a small block; of a large one, both ends and a
+// byte now and then, so that most of it needs no memory.
 static size_t step_of(size_t size, size_t at) {
     bool is_near = at < 4096 || size - at <= 4096;
     if (is_near) return 1;
@@ -337,7 +337,7 @@ static void look_at(const struct block *block, size_t size) {
         CHECK(block->start[at] == (unsigned char)(block->seed + at));
 }
 
-// Records a block that was handed out. It must not overlap another.
+// Records a block that was handed out. It must not overlap any other.
 static int note(void *start, size_t size) {
     struct block new = {start, size, heap.usable(start), 0};
     CHECK(new.usable >= size);
@@ -364,7 +364,7 @@ static void *ask(enum how how, size_t size, size_t align) {
     return how == ALIGNED ? heap.aligned_alloc(align, size) : heap.malloc(size);
 }
 
-// Checks that a refused allocation follows a refused call that supplies memory.
+// Checks that an allocation fails only after a refused call that supplies memory.
 static void check_refusal(void *given, int refused_before) {
     if (given) {
         CHECK(errno == ERROR_NUMBER);
@@ -375,7 +375,7 @@ static void check_refusal(void *given, int refused_before) {
     CHECK(run->call == SYS_mmap || run->call == SYS_mprotect || run->call == SYS_munmap);
 }
 
-// Allocates. -1 if that is refused for good.
+// Allocates a block. Returns -1 if every attempt fails.
 static int get(enum how how, size_t size, size_t align) {
     for (int attempt = 0; attempt < 2; attempt++) {
         int before = atomic_load(&run->refused);
@@ -387,7 +387,7 @@ static int get(enum how how, size_t size, size_t align) {
         for (size_t at = 0; how == ZEROED && at < size; at += step_of(size, at)) CHECK(start[at] == 0);
         return note(start, size);
     }
-    // After one refused call the next try succeeds.
+    // After a single refused call, the next attempt must succeed.
     CHECK(run->goes_on && atomic_load(&is_planned));
     return -1;
 }
@@ -419,8 +419,8 @@ static int resize(int place, size_t size) {
         look_at(&block, block.size);
         return place;
     }
-    // Another thread may have got the old addresses meanwhile; this one has had them on record
-    // until now.
+    // Another thread may have been given the old addresses meanwhile. They stayed on record until
+    // now.
     pthread_mutex_lock(&lock);
     blocks[place].start = NULL;
     pthread_mutex_unlock(&lock);
@@ -444,7 +444,7 @@ static void *worker(void *which) {
     int own = (int)(uintptr_t)which;
     if (with_nodes) pthread_cancel(pthread_self());
     for (int i = 0; i < 32; i++) crossing[own * 32 + i] = get(PLAIN, sizes[i % 12] / (i < 12 ? 1 : 3) + 1, 16);
-    // Each frees the other's blocks: pthread_barrier_wait is no cancellation point.
+    // Each thread frees the other's blocks; pthread_barrier_wait is not a cancellation point.
     pthread_barrier_wait(&both);
     for (int i = 0; i < 32; i++) put(crossing[(1 - own) * 32 + i]);
     return NULL;
@@ -456,7 +456,7 @@ static void two_threads(void) {
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
 }
 
-// Lets the helper work, if there is one with something to do: its calls are not this thread's.
+// Gives the helper, if it exists and has work, time to run: its calls come from another thread.
 static void let_the_helper_work(void) {
     int before = atomic_load(&run->counts[SYS_nanosleep]);
     for (int i = 0; i < 20 && atomic_load(&run->counts[SYS_nanosleep]) < before + 2; i++) {
@@ -473,7 +473,7 @@ static void live(void) {
         held[3 * i + 2] = i % 3 ? -1 : get(ALIGNED, sizes[i], 4096 << i);
     }
     two_threads();
-    // Mappings of their own; one grows, and probably something lies behind it.
+    // Blocks with mappings of their own; one grows, and probably another mapping follows it.
     int first = get(PLAIN, (size_t)300 << 20, 16), second = get(ALIGNED, 65536, 8 << 20);
     first = resize(first, (size_t)400 << 20);
     second = resize(second, 100000);
@@ -495,7 +495,7 @@ static void live(void) {
     CHECK(errno == ERROR_NUMBER);
 }
 
-// Nothing is refused any more: everything can be had.
+// With no more refusals, every allocation must succeed.
 static void live_on(void) {
     int held[SIZES];
     for (int i = 0; i < SIZES; i++) held[i] = get(i % 2 ? PLAIN : ZEROED, sizes[i], 16);
@@ -515,7 +515,7 @@ static long addresses_of_process(void) {
 }
 
 static void whole_life(const char *library) {
-    // A call that hangs ends the process.
+    // Ends a process that hangs.
     alarm(100);
     find_real();
     dl_iterate_phdr(note_range, NULL);
@@ -539,14 +539,14 @@ static void whole_life(const char *library) {
 
 // ---- numbers ---------------------------------------------------------------------------------
 
-// Entries of heaps are opened 1024 at a time. Of two threads that need the first of the next ones,
-// one is refused after the other has got a number: a third must not get that one's.
+// Entries for heaps are opened 1024 at a time. Two threads need the first entry of the next batch;
+// one is refused after the other has taken a number. A third thread must not get that number.
 enum { HEAPS_MIN = 1000, HEAPS_MAX = 1100, HELD = 2, REFUSED, ALL, OVER };
 static atomic_int begun, phase;
 
 static void *sleeper(void *unused) {
     (void)unused;
-    // The last of them is refused.
+    // The last one is refused.
     void *volatile block = heap.malloc(10);
     (void)block;
     atomic_fetch_add(&begun, 1);
@@ -579,7 +579,7 @@ static void *late(void *which) {
     return NULL;
 }
 
-// Holds the first call that opens entries until the phase in which another has got a number.
+// Holds the first call that opens entries until another thread has taken a number.
 static void *judge_of_numbers(void *unused) {
     (void)unused;
     while (atomic_load(&listener) < 0) sched_yield();
@@ -628,7 +628,7 @@ static int numbers(const char *library) {
         begin(&thread, &small, sleeper, NULL);
         count++;
     }
-    // The last one is held. Another gets a number, then the last is refused, and a third one asks.
+    // The last thread is held. Another takes a number, then the last is refused, and a third asks.
     for (uintptr_t i = 0; i < 2; i++) begin(&threads[i], NULL, late, (void *)(HELD + i));
     while (atomic_load(&begun) < count) sched_yield();
     atomic_store(&phase, REFUSED);
@@ -640,12 +640,12 @@ static int numbers(const char *library) {
     _exit(0);
 }
 
-// ---- all of them -----------------------------------------------------------------------------
+// ---- all refusals ----------------------------------------------------------------------------
 
 static int failures;
 enum { LINES = 4 };
 
-// Runs a life in a process of its own. False if it fails.
+// Runs a life in a process of its own. Returns false if it fails.
 static bool try(const char *library) {
     for (int i = 0; i < CALLS; i++) atomic_store(&run->counts[i], 0);
     atomic_store(&run->refused, 0);
@@ -673,7 +673,8 @@ int main(int count, char **arguments) {
     int errors = atoi(arguments[3]), most = atoi(arguments[4]);
     run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(run != MAP_FAILED);
-    // Without a refusal: the number of each call, and what is taken at the end.
+    // Without a refusal: finds the number of occurrences of each call, and the memory occupied at
+    // the end.
     run->nth = 0;
     long chunks = 0, addresses = 0;
     int counts[CALLS] = {0};
@@ -688,7 +689,7 @@ int main(int count, char **arguments) {
         for (int call = 0; call < CALLS; call++)
             if (counts[call]) printf("%s %d\n", name_of(call), counts[call]);
     fflush(stdout);
-    // Lives wait more than they work, so several run at once.
+    // A life mostly waits, so several run at once.
     int line = 0;
     for (int i = 1; i < LINES; i++) {
         pid_t child = fork();
@@ -699,9 +700,9 @@ int main(int count, char **arguments) {
         CHECK(run != MAP_FAILED);
         break;
     }
-    // At the end a heap has a megabyte and a half. Two threads may have made one each where one
-    // would have done; on two nodes each of three threads may have two. With guard pages the number
-    // of freed blocks kept varies by chance.
+    // A heap occupies one and a half megabytes at the end. Two threads may have created one each
+    // where one would suffice; on two nodes each of three threads may have two. With guard pages,
+    // the number of freed blocks that are kept varies.
     long slack = (getenv("HEARTH_HARDEN") ? 64 : with_nodes ? 8 : 2) << 20;
     int lives = 0;
     for (int call = 0; call < CALLS; call++) {
@@ -713,13 +714,13 @@ int main(int count, char **arguments) {
                                        run->error != atoi(arguments[7]) || goes_on != !strcmp(arguments[8], "on")))
                         continue;
                     if (lives++ % LINES != line || !try(library)) continue;
-                    // Without a key or its value, each thread uses any parked heap: as many more as
-                    // threads ask at once.
+                    // Without the key or its value, each thread uses any parked heap: as many extra
+                    // heaps as threads that ask at the same time.
                     bool is_homeless = strncmp(name_of(call), "pthread_", strlen("pthread_")) == 0;
                     long more = is_homeless ? 3 * (3 << 19) : 0;
                     bool is_lost = run->chunks > chunks + slack + more || run->addresses > addresses + (8 << 20);
-                    // Under a limit the heap looks for free addresses at first; if it cannot take
-                    // its mapping there back, it reserves a part of the limit.
+                    // Under a limit, the heap first looks for free addresses; if it cannot unmap
+                    // its probe, it keeps part of the limit reserved.
                     bool is_reserved = strcmp(arguments[2], "limited") == 0 && call == SYS_munmap && nth <= 2;
                     if (!is_lost || is_reserved) continue;
                     failures++;

@@ -1,4 +1,4 @@
-// The helper thread where processes and threads are made in unusual ways.
+// The helper thread, where processes and threads are created in unusual ways.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -47,13 +47,13 @@ static void passes(pid_t child) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// ---- a handler of a fork starts a thread in the child ----------------------------------------
+// ---- a fork handler starts a thread in the child ---------------------------------------------
 
 static void handler(void) {
     start(waits);
 }
 
-// Registers handlers before the library does: before all constructors.
+// Runs before all constructors, so its handlers are registered before the library's.
 static void early(int count, char **arguments, char **environment) {
     (void)environment;
     if (count < 2) return;
@@ -68,17 +68,17 @@ static void child_handler(void) {
     if (child == 0) {
         alarm(SECONDS);
         start(waits);
-        // This one, two that wait, and one helper: two would take the same pages.
+        // This thread, two that wait, and one helper: two helpers would take the same pages.
         CHECK(threads() <= 4);
         _exit(0);
     }
     passes(child);
 }
 
-// ---- a child without handlers ----------------------------------------------------------------
+// ---- a child without fork handlers -----------------------------------------------------------
 
 static void cloned(void) {
-    // The helper waits for another thread now.
+    // The helper now waits for another thread.
     start(nothing);
     pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     if (child == 0) {
@@ -95,14 +95,14 @@ static void cloned(void) {
     passes(child);
 }
 
-// ---- a thread before the library has begun ---------------------------------------------------
+// ---- a thread started before the library's constructor ---------------------------------------
 
 static void before_constructors(void) {
     int usual = getenv("LD_PRELOAD") == NULL ? 2 : 3;
     CHECK(threads() == usual);
 }
 
-// ---- a helper ends, and the C library frees in its thread ------------------------------------
+// ---- a helper ends, and the C library frees memory in its thread -----------------------------
 
 static pthread_barrier_t all;
 
@@ -113,8 +113,8 @@ static void *meets(void *argument) {
 }
 
 static void helpers_end(void) {
-    // Stacks that fill the C library's store of 40 MB: with the helper's it has one too many, and
-    // frees one that belongs to another.
+    // These stacks fill the C library's stack cache of 40 MB: with the helper's stack it exceeds
+    // the limit, and frees the stack of another thread.
     enum { THREADS = 40, STACK = (1 << 20) - 4096, TIMES = 40 };
     pthread_attr_t attributes;
     CHECK(!pthread_attr_init(&attributes));
@@ -126,11 +126,11 @@ static void helpers_end(void) {
         for (int j = 0; j < THREADS; j++)
             CHECK(!pthread_create(&thread[j], &attributes, meets, NULL));
         for (int j = 0; j < THREADS; j++) CHECK(!pthread_join(thread[j], NULL));
-        // Ends it.
+        // Ends the helper.
         CHECK(unshare(0) == 0);
         if (i == TIMES / 2) before = mallinfo2().arena;
     }
-    // A heap is a chunk of 64 KiB at least.
+    // A heap occupies at least a chunk of 64 KiB.
     CHECK(mallinfo2().arena < before + (TIMES / 4 << 16));
 }
 

@@ -1,7 +1,7 @@
-// Threads whose buffers are freed by destructors of their data, joined by another thread than their
-// maker: the C library frees what it has kept of them while it holds the lock under which threads
-// are made and joined. An allocator that made a thread there would wait for ever, with all signals
-// blocked.
+// Destructors free these threads' buffers, and another thread than their creator joins them. The C
+// library then frees its own data about them while it holds the stack-cache lock, which
+// pthread_create and pthread_join take as well. An allocator that started a thread there would wait
+// forever, with all signals blocked.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -57,14 +57,14 @@ static void join_all(int how_many, int own_stacks) {
     pthread_t maker;
     CHECK(pthread_create(&maker, NULL, make_all, NULL) == 0);
     CHECK(pthread_join(maker, NULL) == 0);
-    // Each join waits for the end of its thread, destructors and all.
+    // Each join waits for its thread to end, including its destructors.
     for (int i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-// A thread whose stack the program supplies: the join frees its descriptor.
+// A thread on a user-supplied stack: the join frees its descriptor.
 static void own_stack(void) { join_all(1, 1); }
 static void own_stacks(void) { join_all(THREADS, 1); }
-// Enough threads to overflow the C library's cache of stacks, which a join then cuts down.
+// Enough threads to overflow the C library's stack cache, which a join then trims.
 static void many_stacks(void) { join_all(THREADS, 0); }
 
 static const struct named_case CASES[] = {

@@ -1,4 +1,4 @@
-// Malloc in the life of a process: start, threads and their ends, forks, signals, limits.
+// malloc over the life of a process: start, threads and their ends, forks, signals, limits.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -45,7 +45,7 @@ static void *churn(void *seed) {
     uint64_t state = (uintptr_t)seed;
     while (!is_over) {
         use(&state, 100);
-        // And blocks that another thread frees.
+        // Also allocates blocks that another thread frees.
         for (int i = 0; i < 50; i++) {
             uint64_t word = next_random(&state);
             char *block = hide(malloc(word % 3000));
@@ -61,7 +61,7 @@ static void *own_life(void *seed) {
     return malloc(100);
 }
 
-// A child made by the C library; and by the two ways that run no fork handlers.
+// A child made by the C library, and by two calls that run no fork handlers.
 static pid_t raw_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 static pid_t bare_fork(void) {
 #if __GLIBC_PREREQ(2, 34)
@@ -71,7 +71,7 @@ static pid_t bare_fork(void) {
 #endif
 }
 
-static void amid_churn(pid_t (*make_child)(void), int may_have_threads) {
+static void during_churn(pid_t (*make_child)(void), int may_have_threads) {
     pthread_t threads[3];
     for (uintptr_t i = 0; i < 3; i++) CHECK(!pthread_create(&threads[i], NULL, churn, (void *)(i + 7)));
     int children = number_of("CHILDREN", 300);
@@ -79,7 +79,7 @@ static void amid_churn(pid_t (*make_child)(void), int may_have_threads) {
         pid_t child = make_child();
         CHECK(child >= 0);
         if (child == 0) {
-            // A child that waits for a lock of a missing thread would never end.
+            // A child that waits for a lock held by a thread it does not have would never end.
             alarm(20);
             uint64_t state = (uint64_t)i + 99;
             use(&state, 300);
@@ -101,12 +101,12 @@ static void amid_churn(pid_t (*make_child)(void), int may_have_threads) {
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
 }
 
-static void fork_amid_churn(void) { amid_churn(fork, 1); }
-static void bare_fork_amid_churn(void) { amid_churn(bare_fork, 0); }
-static void raw_fork_amid_churn(void) { amid_churn(raw_fork, 0); }
+static void fork_during_churn(void) { during_churn(fork, 1); }
+static void bare_fork_during_churn(void) { during_churn(bare_fork, 0); }
+static void raw_fork_during_churn(void) { during_churn(raw_fork, 0); }
 
 static void fork_in_a_row(void) {
-    // A child of a child of a child, each with what the one before left.
+    // A child of a child of a child, each with the blocks that its ancestors allocated.
     char *blocks[40];
     for (int depth = 0; depth < 40; depth++) {
         blocks[depth] = hide(malloc(1000 * (size_t)depth + 1));
@@ -167,7 +167,7 @@ static void *leave_ten_together(void *number) {
 }
 
 static void thread_crowds(void) {
-    // Many at once, repeatedly: no more heaps than threads at once.
+    // Many threads at once, repeatedly: there must never be more heaps than threads at once.
     long before = 0;
     pthread_barrier_init(&together, NULL, 50);
     for (int round = 0; round < 60; round++) {
@@ -186,7 +186,7 @@ static pthread_key_t keys[3];
 static _Thread_local char *kept;
 
 static void last_words(void *block) {
-    // Runs at a thread's end, before and after the allocator's own, several times.
+    // Runs at a thread's end, before and after the allocator's own destructor, several times.
     free(block);
     static _Thread_local int rounds;
     uint64_t state = 77;
@@ -207,7 +207,7 @@ static void *with_keys(void *number) {
     return NULL;
 }
 
-// Short threads, one after the other: what they leave behind does not grow.
+// Short threads, one after the other: the memory they leave behind must not grow.
 static void threads_in_a_row(void *(*run)(void *), long limit) {
     long before = 0;
     for (int i = 0; i < 1500; i++) {
@@ -233,7 +233,7 @@ static void *only_ask(void *number) {
 }
 
 static void late_frees(void) {
-    // Of the same, only what the C library frees after all destructors.
+    // As above, with only memory that the C library frees after all destructors.
     threads_in_a_row(only_ask, 2 << 20);
 }
 
@@ -248,7 +248,7 @@ static void *produce(void *count) {
 }
 
 static void handed_over(void) {
-    // One allocates, another frees: both stay small.
+    // One thread allocates, another frees: the memory of both must stay small.
     pthread_t thread;
     uintptr_t count = 400000;
     CHECK(!pthread_create(&thread, NULL, produce, (void *)count));
@@ -268,7 +268,7 @@ static void handed_over(void) {
 static atomic_int interruptions;
 
 static void crash_handler(int signal) {
-    // No handler may do this; every crash reporter does.
+    // POSIX forbids this in a handler, but every crash reporter does it.
     (void)signal;
     uint64_t state = 5;
     use(&state, 200);
@@ -280,9 +280,9 @@ static void crash_handler(int signal) {
     _exit(42);
 }
 
-static void signal_amid(void) {
-    // In each child a signal arrives in the middle of malloc or free. Its handler allocates and
-    // ends the process, and must not wait for anything.
+static void signal_in_malloc(void) {
+    // In each child, a signal interrupts malloc or free. Its handler allocates and ends the
+    // process; it must not wait for anything.
     for (int i = 0; i < number_of("CHILDREN", 200); i++) {
         pid_t child = fork();
         CHECK(child >= 0);
@@ -306,7 +306,7 @@ static void count_it(int signal) {
 }
 
 static void interrupted(void) {
-    // Interrupted system calls are not refusals.
+    // An interrupted system call does not count as a refusal.
     struct sigaction action = {.sa_handler = count_it};
     sigaction(SIGPROF, &action, NULL);
     struct itimerval timer = {{0, 1000}, {0, 1000}};
@@ -340,8 +340,8 @@ static void *in_library(void *library) {
 }
 
 static void opened(void) {
-    // Not preloaded: a program with another malloc opens it, uses it and closes it, and threads end
-    // later.
+    // Without preloading: a program with another malloc opens the library, uses it and closes it;
+    // threads end afterwards.
     const char *path = getenv("LIBRARY");
     CHECK(path != NULL);
     for (int round = 0; round < 3; round++) {
@@ -363,7 +363,7 @@ static void opened(void) {
 
 // ---- limits ----------------------------------------------------------------------------------
 
-// Allocates until it is refused; returns the bytes.
+// Allocates until refused; returns the number of bytes.
 static size_t until_refused(size_t size) {
     static char *all[1 << 21];
     size_t count = 0;
@@ -378,22 +378,23 @@ static size_t until_refused(size_t size) {
 }
 
 static void limited(void) {
-    // Under a limit set before: it gets a fair part of it, is refused then, and lives on.
+    // Under a limit set before the start, the program gets a fair part of it, is then refused, and
+    // continues.
     size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
     struct rlimit addresses;
     CHECK(getrlimit(RLIMIT_AS, &addresses) == 0);
     static const size_t sizes[] = {1000, 100, 10000, 100000, 1000000, 5000000};
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            // Whole arenas need some that are free, which a limit of data may not leave.
+            // Whole arenas need free arenas, which a limit on data may not leave.
             if (sizes[i] > 1 << 20 && addresses.rlim_cur == RLIM_INFINITY) continue;
             size_t got = until_refused(sizes[i]);
             if (got < limit / 6 || got > limit)
                 fprintf(stderr, "%zu of %zu in blocks of %zu\n", got, limit, sizes[i]);
             CHECK(got >= limit / 6 && got <= limit);
         }
-        // Something is left for others. What was once writable counts against the other limit for
-        // good.
+        // Some of the limit is left to others. Memory that was once writable counts against the
+        // data limit for good.
         if (addresses.rlim_cur == RLIM_INFINITY) continue;
         void *mapping = mmap(NULL, limit / 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(mapping != MAP_FAILED);
@@ -414,8 +415,7 @@ static void *grow(void *nothing) {
 }
 
 static void limited_neighbour(void) {
-    // Several threads grow at once to where the program has mapped something, which stays the
-    // program's.
+    // Several threads grow at once towards a mapping of the program, which must stay intact.
     const size_t bytes = 4 << 20;
     char *first = hide(malloc(3000)), *own = MAP_FAILED;
     pthread_t threads[4];
@@ -434,8 +434,7 @@ static void limited_neighbour(void) {
 }
 
 static void limited_small(void) {
-    // Most of a limit can be had in small blocks; then a thread begins, for which nothing else was
-    // left.
+    // Small blocks can use most of a limit; then a thread starts, for which nothing else was left.
     size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
     static const size_t sizes[] = {1000, 10000, 100000, 250000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -464,7 +463,7 @@ static void limited_threads(void) {
 }
 
 static void limit_lowered(void) {
-    // A refusal while the limit is low does no harm later.
+    // A refusal while the limit is low must do no harm later.
     CHECK(hide(malloc(100)) != NULL);
     struct rlimit old, low;
     CHECK(getrlimit(RLIMIT_DATA, &old) == 0);
@@ -489,7 +488,7 @@ static void limit_lowered(void) {
 }
 
 static void locked(void) {
-    // All mapped memory is resident. Unused memory must not be.
+    // With mlockall, all mapped memory is resident. Unused memory must not be.
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         CHECK(errno == EPERM || errno == ENOMEM);
         return;
@@ -507,7 +506,7 @@ static void locked(void) {
     CHECK(large != NULL);
     free(large);
     use(&state, 10000);
-    // Four stacks of 8 MiB, the block, and what the allocator takes at once.
+    // Four stacks of 8 MiB, the block, and what the allocator reserves at once.
     long now = resident();
     if (now > 200 << 20) fprintf(stderr, "%ld MiB\n", now >> 20);
     CHECK(now < 200 << 20);
@@ -516,11 +515,11 @@ static void locked(void) {
 int main(int count, char **arguments) {
     (void)count;
     static const struct named_case cases[] = {
-        {"fork-amid-churn", fork_amid_churn}, {"fork-in-a-row", fork_in_a_row},
-    {"bare-fork-amid-churn", bare_fork_amid_churn},
-    {"raw-fork-amid-churn", raw_fork_amid_churn},
+        {"fork-during-churn", fork_during_churn}, {"fork-in-a-row", fork_in_a_row},
+    {"bare-fork-during-churn", bare_fork_during_churn},
+    {"raw-fork-during-churn", raw_fork_during_churn},
         {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
-        {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-amid", signal_amid},
+        {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-in-malloc", signal_in_malloc},
         {"interrupted", interrupted}, {"opened", opened}, {"limited-small", limited_small}, {"limited", limited},
         {"limited-threads", limited_threads}, {"limited-neighbour", limited_neighbour},
         {"limit-lowered", limit_lowered}, {"locked", locked}};

@@ -1,4 +1,4 @@
-// Misuse of malloc, each case ending with "went on" if nothing stops it.
+// Misuse of malloc. Each case prints "passed" if nothing stops it.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -21,7 +21,7 @@ static void put(void *block) {
     free(hide(block));
 }
 
-// Other blocks of the size come and go, so that the cache has changed.
+// Allocates and frees other blocks of this size, so that the cache changes.
 static void meanwhile(size_t size) {
     char *blocks[400];
     for (int i = 0; i < 400; i++) blocks[i] = get(size);
@@ -148,7 +148,8 @@ static void write_after_free(void) {
 }
 
 static void overflow(void) {
-    // Into the next block. The allocator's metadata of both lies elsewhere, and stays whole.
+    // Overflows into the next block. The allocator's metadata of both lies elsewhere and stays
+    // intact.
     char *one = get(SMALL), *two = get(SMALL);
     memset(hide(one), 0xff, 3 * SMALL);
     put(one);
@@ -156,7 +157,7 @@ static void overflow(void) {
     meanwhile(SMALL);
 }
 
-// Writes and reads outside of blocks, in ways that hardening finds.
+// Reads and writes outside of blocks, in ways that hardening detects.
 
 static void over_large(void) { get(LARGE)[LARGE] = 1; }
 static void over_odd(void) {
@@ -164,7 +165,7 @@ static void over_odd(void) {
     get(LARGE + 7)[LARGE + 16] = 1;
 }
 static void under_large(void) {
-    // 1 MiB and a page leave room before the block.
+    // A size of 1 MiB and a page leaves room before the block.
     char *block = get(LARGE + 4096);
     last = block;
     *(char *)hide(block - 1) = 1;
@@ -179,7 +180,7 @@ static void large_after_free(void) {
 }
 
 static void over_small(void) {
-    // One of some thousands is guarded, if the mode asks for that.
+    // The allocator guards one of several thousand, if the mode says so.
     for (int i = 0; i < 3000; i++) get(48)[48] = 1;
 }
 
@@ -196,7 +197,7 @@ static void reused(size_t size) {
     last = get(size);
     put(block);
     ((char *)hide(block))[size / 2] ^= 4;
-    // The lowest free block of a region is the next.
+    // The lowest free block of a region is allocated next.
     for (int i = 0; i < 400; i++) last = get(size);
 }
 
@@ -204,7 +205,7 @@ static void small_reused(void) { reused(SMALL); }
 static void medium_reused(void) { reused(MEDIUM); }
 
 static void left_behind(void) {
-    // A block's contents are gone when another gets it.
+    // A block's contents must be gone when the block is allocated again.
     char *block = get(SMALL);
     strcpy(block, "secret");
     put(block);
@@ -234,7 +235,7 @@ static void handled(void) {
 int main(int count, char **arguments) {
     (void)count;
     setvbuf(stdout, NULL, _IONBF, 0);
-    // A class's first freed block is checked closely.
+    // A class's first freed block is checked thoroughly.
     meanwhile(SMALL);
     meanwhile(MEDIUM);
     static const struct named_case cases[] = {

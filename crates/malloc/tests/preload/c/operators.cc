@@ -27,7 +27,7 @@ static void blocks() {
         ::operator delete[](hide(::operator new[](size)), size);
         ::operator delete(hide(::operator new(size, std::nothrow)), std::nothrow);
         ::operator delete[](hide(::operator new[](size, std::nothrow)), std::nothrow);
-        // All forms use C's heap.
+        // All forms share C's heap.
         std::free(hide(::operator new(size)));
         ::operator delete(hide(std::malloc(size)));
     }
@@ -140,7 +140,7 @@ static void library() {
     struct alignas(64) Line { char bytes[64]; };
     std::vector<Line> lines(1000);
     CHECK(is_aligned(lines.data(), 64));
-    // An exception has a block of its own while it is thrown, in this thread or another.
+    // A thrown exception occupies a block of its own, in this thread or another.
     std::thread thrower([] {
         for (int i = 0; i < 1000; i++) {
             try {

@@ -1,4 +1,4 @@
-// Makes the kernel refuse a call for good, and becomes another program:
+// Makes the kernel refuse a system call for good, then executes a program:
 //
 // PRELOAD=LIBRARY refused CALL PROGRAM ARGUMENTS...
 #include "check.h"

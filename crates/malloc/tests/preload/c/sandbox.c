@@ -1,5 +1,5 @@
-// A system call filter that refuses membarrier, set by a program that has allocated and freed for a
-// while: an allocator whose threads rely on it must notice, and give up what rests on it.
+// A program that has already allocated and freed installs a seccomp filter that refuses membarrier.
+// An allocator whose threads rely on membarrier must notice, and stop relying on it.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -19,8 +19,8 @@ enum { BLOCKS = 400, THREADS = 2 };
 
 static atomic_bool is_over;
 
-// Grows to some megabytes, shrinks, and is quiet for about as long as a helper takes to come; what
-// stays keeps its contents.
+// Grows to some megabytes, shrinks, and pauses for about as long as a helper takes to visit; the
+// remaining blocks must keep their contents.
 static void *live(void *number) {
     uint64_t state = (uintptr_t)number;
     static _Thread_local unsigned char *kept[BLOCKS];
@@ -48,7 +48,7 @@ static void *live(void *number) {
     return NULL;
 }
 
-// Refuses what the filter asks about, until the program is over; returns how often it was asked.
+// Refuses every call that the filter reports, until the program ends; returns their number.
 static void *refuse(void *listener) {
     struct pollfd asked = {(int)(intptr_t)listener, POLLIN, 0};
     uintptr_t count = 0;
@@ -79,8 +79,8 @@ static int install(void) {
     return listener;
 }
 
-// A thread that is refused once may have asked a second time before the answer; one that keeps
-// asking ignores refusals.
+// A thread may have made a second call before the first was answered; a thread that keeps calling
+// ignores refusals.
 enum { ASKED_MAX = 4 };
 
 static void run(int threads_before, int threads_after) {
@@ -89,7 +89,7 @@ static void run(int threads_before, int threads_after) {
     for (int i = 0; i < threads_before; i++, count++)
         CHECK(!pthread_create(&threads[count], NULL, live, (void *)(count + 1)));
     struct timespec a_while = {0, 300000000};
-    // The helper's work has come up by then: it searches every 50 ms.
+    // By then the helper has had work: it searches every 50 ms.
     nanosleep(&a_while, NULL);
     int listener = install();
     CHECK(!pthread_create(&refuser, NULL, refuse, (void *)(intptr_t)listener));
@@ -102,7 +102,7 @@ static void run(int threads_before, int threads_after) {
     pthread_join(refuser, &asked);
     if ((uintptr_t)asked > ASKED_MAX) fprintf(stderr, "membarrier was refused %zu times\n", (size_t)asked);
     CHECK((uintptr_t)asked <= ASKED_MAX);
-    // From now on the kernel refuses without an answer.
+    // From now on the kernel refuses the calls itself.
     close(listener);
 }
 

@@ -1,10 +1,10 @@
-// One instruction at a time: a thread asks for the size of another's block, grows, shrinks or frees
-// it, and between any two of its instructions the owner gives out or takes back the blocks beside
+// Single-steps one thread while it asks for the size of another thread's block, grows, shrinks or
+// frees it. Between any two of its instructions, the owner allocates or frees the blocks next to
 // it.
 //
-// The processor's trap flag stops the thread behind each instruction, and its handler has the owner
-// make a change where the schedule says so. No interleaving is left to chance: a schedule that goes
-// wrong once goes wrong in every run.
+// The processor's trap flag stops the thread after each instruction, and its handler has the owner
+// make a change where the schedule says so. No interleaving depends on chance: a schedule that
+// fails once fails in every run.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -20,7 +20,7 @@
 #if defined(__x86_64__)
 #define TRAP 0x100
 static inline void begin_steps(void) {
-    // The red zone below the stack pointer is the compiler's.
+    // Skips the red zone below the stack pointer, which belongs to the compiler.
     __asm__ volatile("lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"
                      "lea 128(%%rsp), %%rsp" ::: "memory", "cc");
 }
@@ -32,7 +32,7 @@ static inline void end_steps(void) {
 
 // ---- the owner -------------------------------------------------------------------------------
 
-// What the owner is asked to do. It is done when it is NOTHING again.
+// A request to the owner, which stores NOTHING when it is done.
 enum request { NOTHING, MAKE, FLIP, END };
 static _Atomic uint32_t request;
 
@@ -40,21 +40,21 @@ enum { BESIDE_MAX = 12, AHEAD = 64 };
 
 struct scenario {
     size_t size;   // of the block
-    size_t beside; // of those that come and go
-    int count;     // of them
+    size_t beside; // of the neighbours
+    int count;     // of neighbours
 };
 
-// Changes are near each other up to so many instructions.
+// Changes this many instructions apart or fewer count as near each other.
 enum { NEAR = 4 };
-// So many instructions of an operation are gone through: what comes after is a copy, a step for
-// each turn of a loop. A block is filled by a free, later than it is looked at by realloc.
+// Instructions single-stepped in an operation: after them comes a copy, one step per round of a
+// loop. A free fills the block later than realloc reads it.
 enum { STEPS_MAX = 140, STEPS_OF_FREE_MAX = 240 };
 
 static const struct scenario *scene;
-static char *block;        // the one that two threads know
-static char *ahead[AHEAD]; // of its size, too, for as long as the scenario lasts
+static char *block;        // the block under test
+static char *ahead[AHEAD]; // blocks of the same size, kept throughout the scenario
 static char *beside[BESIDE_MAX];
-static int are_there;      // those beside it
+static int are_there;      // whether the neighbours exist
 
 static void fill(char *at, size_t size, char mark) { memset(at, mark, size); }
 
@@ -86,7 +86,7 @@ static void wait_while(_Atomic uint32_t *word, uint32_t is) {
     while (atomic_load(word) == is) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, is, NULL, NULL, 0);
 }
 
-// Makes the block: one that ends where another will begin, if there is such a place.
+// Allocates the block, if possible one that ends where another will begin.
 static void make(void) {
     for (int i = 0; i < AHEAD; i++)
         if (ahead[i] == NULL) CHECK((ahead[i] = hide(malloc(scene->size))) != NULL);
@@ -129,7 +129,7 @@ static void ask_owner(enum request for_what) {
 
 // ---- the other thread ------------------------------------------------------------------------
 
-// Behind these instructions, counted from 1, the owner makes a change. 0 is never.
+// The owner makes a change after these instructions, counted from 1. 0 means never.
 enum { CHANGES = 3 };
 static int schedule[CHANGES];
 static volatile int step;
@@ -149,11 +149,11 @@ static void stepped(int signal, siginfo_t *info, void *context) {
 }
 #endif
 
-static size_t told;      // what the block had when it was made
-static char *grown;      // what became of it
+static size_t told;      // usable size when the block was allocated
+static char *grown;      // the block after the operation
 static size_t answer;
 
-// By pointers, so that no step is the linker's.
+// Pointers, so that no step belongs to the dynamic linker.
 static size_t (*ask)(void *) = malloc_usable_size;
 static void *(*resize)(void *, size_t) = realloc;
 static void (*give_back)(void *) = free;
@@ -166,13 +166,13 @@ static void release(void) { give_back(block); }
 struct operation {
     const char *name;
     void (*run)(void);
-    size_t (*size_after)(void); // of the block that there is then; NULL if there is none
+    size_t (*size_after)(void); // size of the block afterwards; NULL if it is freed
 };
 static size_t twice(void) { return 2 * scene->size; }
 static size_t third(void) { return scene->size / 3 + 1; }
 static size_t same(void) { return scene->size; }
 
-// Goes through the operation with the changes of the schedule, and looks at all that there is then.
+// Runs the operation with the changes of the schedule, then checks all blocks.
 static void run_schedule(const struct operation *operation) {
     if (operation->run != ask_size || block == NULL) {
         ask_owner(MAKE);
@@ -201,7 +201,7 @@ static void run_schedule(const struct operation *operation) {
         fprintf(stderr, "%p was made %zu long and has %zu\n", (void *)grown, size, malloc_usable_size(grown));
     CHECK(malloc_usable_size(grown) >= size);
     fill(grown, size, 'r');
-    // Whoever overlaps with it is there now, and once more.
+    // A block that overlaps with it exists now or after the next flip.
     ask_owner(FLIP);
     verify(grown, size, 'r', "grown");
     ask_owner(FLIP);
@@ -229,7 +229,7 @@ static void run_scene(const struct operation *operation, int schedules_max, uint
         are_there = 0;
         CHECK(!pthread_create(&owner, NULL, own, NULL));
         if (operation->run == ask_size) ask_owner(MAKE), told = malloc_usable_size(block);
-        // What comes first brings memory in.
+        // The first flips fault memory in.
         ask_owner(FLIP);
         ask_owner(FLIP);
         if (are_there != begins_full) ask_owner(FLIP);
@@ -243,7 +243,7 @@ static void run_scene(const struct operation *operation, int schedules_max, uint
         long pairs = (long)length * (length - 1) / 2;
         for (int first = 1; first < length; first++) {
             for (int second = first + 1; second <= length; second++) {
-                // All where the changes are near each other, and some of the others.
+                // All schedules whose changes are near each other, and some of the others.
                 int is_near = second - first <= NEAR;
                 int is_drawn = (long)(next_random(state) % (uint64_t)pairs) < schedules_max;
                 if (!is_near && !is_drawn) continue;
@@ -251,7 +251,7 @@ static void run_scene(const struct operation *operation, int schedules_max, uint
                 schedule[1] = second;
                 schedule[2] = second + 1 + (int)(next_random(state) % 4);
                 run_schedule(operation);
-                // As it was before.
+                // Restores the initial state.
                 if (are_there != begins_full) ask_owner(FLIP);
             }
         }
@@ -263,10 +263,9 @@ static void run_scene(const struct operation *operation, int schedules_max, uint
     now = NULL;
 }
 
-// Blocks of all levels, a few of them first, which are enough for a short run. The three that are
-// smaller than 4 KiB are in mixtures of classes in a KiB. Where blocks that are freed wait for
-// their class to ask for some, as they do without hardening, those beside must be more than can
-// wait.
+// Blocks of all levels. A short run uses only the first few. The three smaller than 4 KiB share a
+// KiB with blocks of other classes. Without hardening, freed blocks are deferred until their class
+// needs some, so there must be more neighbours than can be deferred.
 static const struct scenario HARDENED[] = {
     {176, 48, 3},     {20000, 20000, 4}, {70000, 70000, 4}, {704, 320, 2},
     {2816, 1280, 2}, {5120, 5120, 4},   {60000, 20000, 4},
@@ -285,7 +284,7 @@ static void run_scenes(struct operation operation) {
     struct sigaction action = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
     atexit(at_exit);
-    // On one core the one runs when the other waits, and nobody else's turn comes between as often.
+    // On one core, each thread runs only while the other waits, and other threads interfere less.
     cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(sched_getcpu(), &here);

@@ -1,16 +1,16 @@
-// Blocks of a few classes come and go in their makers' threads, while other threads measure, grow,
-// shrink and free blocks between them. A block's contents name its maker and its number, and
-// whoever frees or moves it checks all of it first.
+// Threads allocate and free blocks of a few classes, while other threads measure, grow, shrink and
+// free blocks between them. A block's contents name its allocating thread and its number, and every
+// thread checks all of it before it frees or moves it.
 //
-// stress TURNS   of each of four threads; two turns are some seven calls
+// stress TURNS   for each of four threads; two turns are some seven calls
 //
-// Each thread draws the same number of random words per turn, whatever it finds: so its actions
-// follow from the seed alone (SEED), and with them the printed text, the same with any malloc. The
-// machine decides which threads meet, and timers disturb it: on two cores only an interruption
-// brings another thread between a few instructions.
+// Each thread draws the same number of random words per turn, whatever it finds. Its actions, and
+// the printed text, therefore depend on the seed (SEED) alone, and are the same with any malloc.
+// The machine decides which threads meet, and timers interrupt them: on two cores, another thread
+// runs between two given instructions only after an interruption.
 //
-// With ORACLE=1 a shadow has a bit for every 16 bytes in use: no block may be handed out that
-// overlaps another.
+// With ORACLE=1, a shadow bitmap has a bit for every 16 bytes in use: no block may overlap another
+// when it is handed out.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -29,7 +29,7 @@ enum { THREADS = 4 };
 // ---- the shadow ------------------------------------------------------------------------------
 
 enum { GRANULE = 16 };
-// As far as addresses of programs go, on all machines with pages of four levels.
+// User addresses end here on machines with four-level page tables.
 #define ADDRESSES ((uint64_t)1 << 47)
 static _Atomic uint64_t *shadow;
 
@@ -37,12 +37,12 @@ static void make_shadow(void) {
     void *made = mmap(NULL, ADDRESSES / GRANULE / 8, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(made != MAP_FAILED);
-    // A huge page for each first touch would be a thousand times what is needed.
+    // Huge pages would use a thousand times the memory that is needed.
     madvise(made, ADDRESSES / GRANULE / 8, MADV_NOHUGEPAGE);
     shadow = made;
 }
 
-// Calls it with each word of the range and its bits in it.
+// Runs the body for each word of the range, with the bits that belong to the range.
 #define EACH_WORD(start, end, word, bits)                                                              \
     for (uint64_t at_ = (uintptr_t)(start) / GRANULE, end_ = (uintptr_t)(end) / GRANULE, word, bits, stop_; \
          at_ < end_ && (word = at_ / 64, stop_ = (word + 1) * 64 < end_ ? (word + 1) * 64 : end_,      \
@@ -50,12 +50,12 @@ static void make_shadow(void) {
                         true);                                                                         \
          at_ = stop_)
 
-// Blocks that are no multiple of 16, as those of sanitizers may be, count as far as whole ones go.
+// A size that is not a multiple of 16, as sanitizers may report, is rounded down.
 static void claim(const char *block, size_t usable) {
     if (shadow == NULL) return;
     CHECK((uintptr_t)block + usable < ADDRESSES);
     EACH_WORD(block, block + usable, word, bits) {
-        // Released by who had it before, in `release`.
+        // The previous owner has cleared its bits, in `release`.
         uint64_t before = atomic_fetch_or_explicit(&shadow[word], bits, memory_order_relaxed);
         if (before & bits) {
             fprintf(stderr, "%p, %zu bytes, overlaps with another block, from %p on\n", (const void *)block, usable,
@@ -78,13 +78,13 @@ static void release(const char *block, size_t usable) {
 struct piece {
     char *block; // NULL if there is none
     size_t size;
-    size_t usable; // as told when it was made
-    uint64_t name; // its thread, and a number of the thread's
+    size_t usable; // as reported when it was allocated
+    uint64_t name; // its thread, and its number in that thread
 };
 
 static uint64_t pattern(uint64_t name, size_t word) { return name + word * 0x9e3779b97f4a7c15u; }
 
-// Of large blocks both ends, and a word of every 256 bytes between.
+// In large blocks, checks both ends, and a word in every 256 bytes between.
 enum { ENDS = 32, STRIDE = 32 };
 static size_t next_word(size_t word, size_t words) {
     if (word + 1 < ENDS || word + ENDS + STRIDE >= words) return word + 1;
@@ -124,7 +124,7 @@ struct life {
     unsigned long refused, calls;
 };
 
-// In real-time mode there is an end to memory. Elsewhere nothing may be refused.
+// Memory is limited in real-time mode. In other modes no allocation may be refused.
 static bool may_refuse;
 
 static void refused(struct life *life) {
@@ -196,13 +196,13 @@ static void resize(struct life *life, struct piece *piece, size_t size) {
 
 // ---- sizes -----------------------------------------------------------------------------------
 
-// By turns blocks of one level and of all, few sizes and many: classes of one level mix in a KiB
-// when some of several sizes come and go.
+// Alternates between blocks of one level and of all, and between few sizes and many: classes of one
+// level share a KiB when some of several sizes are allocated and freed.
 enum { LEVELS = 6, PHASE = 1 << 14 };
 
 static size_t size_of_level(unsigned level, uint64_t word) {
     size_t granule = (size_t)16 << 2 * level;
-    // Above a quarter of the largest: what is smaller is the level below.
+    // More than a quarter of the largest size: smaller blocks belong to the level below.
     size_t granules = level ? 5 + word % 12 : 1 + word % 16;
     return granule * granules - (word >> 8) % 16;
 }
@@ -214,7 +214,7 @@ static unsigned level_of(uint64_t seed, uint64_t turn, uint64_t word) {
 
 static size_t draw_size(uint64_t seed, uint64_t turn, uint64_t word) {
     unsigned level = level_of(seed, turn, word >> 40);
-    // Two sizes in three turns out of four, any in the fourth.
+    // Two sizes in three turns out of four, any size in the fourth.
     if (turn / (PHASE / 8) % 4) word = word % 2 ? 0x3300 : 0x4c05;
     else if (word % 4096 == 0 && level == LEVELS - 1) return 300000 + word % 5000000;
     return size_of_level(level, word);
@@ -222,20 +222,20 @@ static size_t draw_size(uint64_t seed, uint64_t turn, uint64_t word) {
 
 // ---- threads ---------------------------------------------------------------------------------
 
-// Where blocks change hands. Whoever finds one busy goes on.
+// Boxes through which blocks change hands. A thread that finds one busy continues.
 enum { BOXES = 512 };
 static struct box {
     atomic_flag busy;
     struct piece piece;
 } boxes[BOXES];
 
-// Of large blocks few are kept.
+// Of large blocks only few are kept.
 static struct box *box_of(uint64_t seed, uint64_t turn, uint64_t word) {
     unsigned level = level_of(seed, turn, word >> 40);
     return &boxes[word % (BOXES >> level)];
 }
 
-// Own blocks that come and go, the last first.
+// A thread's own blocks, freed in reverse order.
 enum { OWN_MAX = 24 };
 
 static uint64_t seed;
@@ -249,7 +249,7 @@ static void one_turn(struct life *life, struct piece *own, int *owns, uint64_t t
     unsigned way = (unsigned)(second % 256);
     switch (choice % 16) {
     case 0 ... 8: {
-        // Those beside what others have: up, or down.
+        // Allocates or frees blocks next to other threads' blocks.
         int count = (int)(choice >> 8) % 6 + 1;
         if (choice >> 16 & 1) {
             for (int i = 0; i < count && *owns < OWN_MAX; i++) {
@@ -284,7 +284,7 @@ static void one_turn(struct life *life, struct piece *own, int *owns, uint64_t t
         default:
             if (piece->block) end(life, piece);
         }
-        // Hands the piece to who comes next.
+        // Releases the piece to the next thread.
         atomic_flag_clear_explicit(&box->busy, memory_order_release);
     }
     }
@@ -301,8 +301,8 @@ static timer_t start_timer(int number) {
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     timer_t timer;
     CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-    // One thread every 41 microseconds, the others less often: signals would take all the time
-    // else.
+    // One thread every 41 microseconds, the others less often; otherwise signals would take all the
+    // time.
     long interval_ns = number == 1 ? 41000 : 300000 + 53000 * number;
     struct itimerspec often = {{0, interval_ns}, {0, interval_ns}};
     CHECK(timer_settime(timer, 0, &often, NULL) == 0);

@@ -56,7 +56,7 @@ pub(super) struct Seen<'a> {
     pub(super) calls: u64,
     /// Busy share of each started thread.
     pub(super) busy: &'a [f64],
-    /// Number of connections of each.
+    /// Number of connections of each started thread.
     pub(super) held: &'a [usize],
 }
 

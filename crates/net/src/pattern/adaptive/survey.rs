@@ -49,7 +49,7 @@ impl Survey {
         self.left[self.at].0
     }
 
-    /// How long this way is to serve.
+    /// Time for which this way is to serve.
     pub(super) fn seconds(&self) -> f64 {
         // Two are compared as well as possible.
         let round = match self.left.len() {

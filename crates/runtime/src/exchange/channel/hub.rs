@@ -145,8 +145,8 @@ impl Hub {
     }
 }
 
-/// The place of a half-channel made for a component of this worker; without a worker, a hub of its
-/// own.
+/// Initial place of a half-channel, created for a component of this worker: the worker's mark, or,
+/// without a worker, a hub of its own.
 pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
     if let Some(mark) = carrier::mark_of(home) {
         return (mark, None);

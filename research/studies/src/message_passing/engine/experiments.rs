@@ -57,7 +57,7 @@ impl Sizes {
     }
 }
 
-/// A configuration and where its result belongs.
+/// A configuration, and the point of an experiment's chart that its result belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The experiment.

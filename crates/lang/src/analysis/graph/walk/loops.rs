@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 }
 
-/// How many rounds a loop has, and whether that is exact.
+/// The number of rounds of a loop, and whether it is exact.
 fn rounds(from: Known, to: Known, step: i32) -> Option<(f64, bool)> {
     let ((from, a), (to, b)) = (from.number()?, to.number()?);
     let rounds = ((to - from) / f64::from(step)).floor() + 1.0;

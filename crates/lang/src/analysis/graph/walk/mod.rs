@@ -43,7 +43,7 @@ pub(super) enum Flow {
     Raise(Known),
 }
 
-/// Which part of a component's life is walked.
+/// The part of a component's life that is walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Once, at its creation; for the main sequence all of it.
@@ -74,11 +74,11 @@ pub(super) struct Walk<'a> {
     frame: Frame,
     result: Known,
     received: Known,
-    /// How often what is walked happens, as far as is expected.
+    /// Expected number of executions of the statement being walked.
     weight: f64,
     /// The weight is a number of times that is known.
     is_exact: bool,
-    /// Why what is walked may not happen, or not once; the innermost last.
+    /// Reasons why the statement being walked may not run, or not just once; the innermost last.
     doubts: Vec<&'static str>,
     /// Values overwritten in the branches under way.
     trail: Vec<(Spot, Option<Known>)>,

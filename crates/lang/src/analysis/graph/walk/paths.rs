@@ -28,7 +28,7 @@ pub(super) enum Spot {
 /// One of several ways from here.
 #[derive(Clone, Copy)]
 pub(super) struct Way<'b> {
-    /// How often it is taken, of all times.
+    /// Share of executions in which it is taken.
     pub(super) share: f64,
     /// The channel of an arm that is taken when something comes from it.
     pub(super) receives: Option<(Known, Span)>,
@@ -130,7 +130,7 @@ impl Walk<'_> {
         )
     }
 
-    /// How often the first of two branches is taken. Where nothing is known: half the time; but a
+    /// The share with which the first of two branches is taken: half if nothing is known; but a
     /// branch in which the component stops or raises is taken once in its life.
     fn share_of_branch(&mut self, condition: Known, then: &Block, otherwise: &Block) -> f64 {
         let (then, otherwise) = (leaves(then), leaves(otherwise));

@@ -1,4 +1,4 @@
-//! The arms of `case`, `project` and `select`.
+//! Diagnostics for mistakes in the arms of `case`, `project` and `select`.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

@@ -1,4 +1,4 @@
-//! The words and marks inside clauses.
+//! Diagnostics for mistakes in the words and marks inside clauses.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

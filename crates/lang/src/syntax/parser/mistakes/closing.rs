@@ -1,4 +1,4 @@
-//! Brackets that do not match.
+//! Diagnostics for brackets that do not match.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

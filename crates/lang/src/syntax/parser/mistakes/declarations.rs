@@ -1,4 +1,4 @@
-//! Declarations, components and their parts.
+//! Diagnostics for mistakes in declarations, in components and in their parts.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

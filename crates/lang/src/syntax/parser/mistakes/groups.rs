@@ -1,4 +1,4 @@
-//! Parameters, fields, channels and the types around them.
+//! Diagnostics for mistakes in parameters, fields, channels and the types around them.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

@@ -1,4 +1,4 @@
-//! Names and reserved words.
+//! Diagnostics for mistakes in names and reserved words.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

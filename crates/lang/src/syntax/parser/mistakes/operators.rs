@@ -1,4 +1,4 @@
-//! Operators and operands.
+//! Diagnostics for mistakes in operators and operands.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

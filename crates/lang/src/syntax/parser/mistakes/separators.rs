@@ -1,4 +1,4 @@
-//! Two statements without a separator, and what begins no statement.
+//! Diagnostics for two statements without a separator, and for text that cannot begin a statement.
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

@@ -61,7 +61,7 @@ pub(crate) struct Wait {
     pub(crate) end: End,
     /// One of its peers, at random.
     pub(crate) partner: Option<End>,
-    /// That peer, or this end, has several peers.
+    /// True if that peer, or this end, has several peers.
     pub(crate) is_shared: bool,
     pub(crate) is_send: bool,
     /// Bytes of the value that it received, if known.
@@ -93,7 +93,7 @@ pub(crate) struct Seen {
     pub(crate) busy_ns: u64,
 }
 
-/// The home of a component that has a thread of its own.
+/// Stands for the home of a component that runs on a thread of its own.
 pub(crate) const NO_WORKER: u16 = u16::MAX;
 
 // SAFETY: the pointers are to types and literals, which are static.

@@ -109,7 +109,7 @@ pub(crate) enum Interest {
 /// end of each run.
 pub(crate) struct Sampler {
     interest: Interest,
-    /// The run is watched, and the sizes of values are wanted.
+    /// True if the program's run is watched: then samples include the sizes of values.
     is_watched: bool,
     /// The count of picks at which the sampler acts.
     at: Cell<u32>,

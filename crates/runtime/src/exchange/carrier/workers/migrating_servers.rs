@@ -33,7 +33,7 @@ pub(crate) fn destination_to(home: *const Worker) -> u16 {
     unsafe { home.as_ref() }.map_or(0, |home| 1 + home.shared.index as u16)
 }
 
-/// Makes a component migrate to its callers from now on. It runs the calling code.
+/// Makes the component that runs the calling code migrate to its callers from now on.
 pub(crate) fn come_from_now(seat: &Seat) {
     // SAFETY: it runs, so it is alive.
     let attention = unsafe { &(*seat.component()).attention };
