@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::support::{Profile, command, is_deep, passes};
 
-/// A case in a hardening mode. Short runs cover neighbouring interleavings of a few sizes; deep runs
-/// cover more, with sizes of all levels.
+/// A case in a hardening mode. Short runs cover neighbouring interleavings of a few sizes; deep
+/// runs cover more of them, and sizes of all levels.
 fn steps(case: &str, mode: &str, with: Option<Profile>) -> Command {
     let mut command = command("steps.c", case, with);
     command.env("HEARTH_HARDEN", mode);
