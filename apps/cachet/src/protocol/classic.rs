@@ -66,11 +66,16 @@ pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>)
 /// wrong number of words, are mistakes of a client's, as in memcached.
 fn is_http(words: &Words<'_>) -> bool {
     let first = words.get(0);
-    let is_ours = match first {
-        [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..] | [b'm'] => true,
-        b"flush_all" | b"prepend" | b"replace" | b"verbosity" | b"extstore" => true,
-        _ => false,
-    };
+    let is_ours = matches!(
+        first,
+        [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..]
+            | [b'm']
+            | b"flush_all"
+            | b"prepend"
+            | b"replace"
+            | b"verbosity"
+            | b"extstore"
+    );
     !is_ours && words.last().starts_with(b"HTTP/")
 }
 

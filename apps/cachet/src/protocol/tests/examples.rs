@@ -47,7 +47,7 @@ fn a_request_of_http_closes_the_connection_unanswered() {
             "{request:?}"
         );
         assert_eq!(bench.says("get a b\r\n"), "END\r\n", "{request:?} stored");
-        assert_eq!(bench.about.counters().conn_http.get(), 1);
+        assert_eq!(bench.about.0.sum().conn_http.get(), 1);
     }
     for (mistake, answer) in [
         ("get / HTTP/1.0\r\n", "END\r\n"),
