@@ -2,8 +2,9 @@
 //! frees the neighbours: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
 
 use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{Profile, command, is_deep, passes};
+use crate::support::{Profile, command, is_deep, passes, passes_within};
 
 /// A case in a hardening mode. Short runs cover neighbouring interleavings of a few sizes; deep
 /// runs cover more of them, and sizes of all levels.
@@ -54,14 +55,17 @@ fn freeing_wipes_the_block_and_nothing_else() {
     all_modes_if_deep("releases", &["zero"]);
 }
 
-/// Short runs find only gross errors; deep ones take some minutes.
+/// Deep runs take some minutes, and three times as long beside other steps. This is far more.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Short runs find only gross errors.
 fn duel(case: &str, deep: &str) {
     for with in [None, Some(Profile::Release), Some(Profile::Development)] {
         let mut command = command("duel.c", case, with);
         if is_deep() && with == Some(Profile::Release) {
             command.env("COUNT", deep);
         }
-        passes(&mut command);
+        passes_within(&mut command, PATIENCE);
     }
 }
 
