@@ -62,14 +62,14 @@ pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>)
 /// Whether a command that is none of ours is a request of HTTP, `GET / HTTP/1.1`.
 ///
 /// Its connection is closed unanswered: otherwise a browser or a proxy could be made to write into
-/// the cache by the lines of its request's body. Commands with our first letters, and ours with a
-/// wrong number of words, are mistakes of a client's, as in memcached.
+/// the cache by the lines of its request's body. Words of one letter, words that begin as ours do,
+/// and our commands with a wrong number of words are a client's mistakes, as in memcached.
 fn is_http(words: &Words<'_>) -> bool {
     let first = words.get(0);
     let is_ours = matches!(
         first,
         [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..]
-            | [b'm']
+            | [_]
             | b"flush_all"
             | b"prepend"
             | b"replace"
