@@ -365,6 +365,9 @@ pub struct Function {
     pub params: Vec<SlotId>,
     pub result: TypeId,
     pub body: Block,
+    /// Ends of the parts of a long main sequence, as positions in `body`: each part becomes a C
+    /// function. Empty for all other functions. See [`passes::parts`](super::passes::parts).
+    pub parts: Vec<usize>,
     /// Resumable: has a frame and returns a step.
     pub blocks: bool,
     /// May leave with an exception or a stop.

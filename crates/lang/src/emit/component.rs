@@ -11,10 +11,7 @@ use std::fmt::Write;
 
 impl Context<'_> {
     pub(super) fn function(&self, role: Role) -> &Function {
-        let mut functions = self.input.module.functions.iter();
-        functions
-            .find(|f| f.role == role)
-            .expect("a lowered function")
+        &self.input.module.functions[self.functions[&role]]
     }
 
     fn components(&self) -> impl Iterator<Item = (ComponentId, &Component)> {
@@ -94,6 +91,9 @@ impl Context<'_> {
         out.push_str("typedef struct {\n");
         if function.blocks {
             out.push_str("    uint32_t state;\n");
+        }
+        if !function.parts.is_empty() {
+            out.push_str("    uint32_t next_part;\n");
         }
         for &slot in &layout.fields {
             let data = &function.slots[slot.index()];
