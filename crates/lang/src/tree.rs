@@ -181,6 +181,11 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// Operand types are equal (widened by Convert). And, Or short-circuit.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A long chain of operators in parts, lest its tree be as deep as the chain is long. Each part
+    /// but the first begins with the value of the part before, [`ExprKind::Carried`].
+    Chain(Vec<Expr>),
+    /// The value of the part before, as the leftmost operand of a part.
+    Carried,
     Length(Box<Expr>),
     /// One dimension; `a[i, j]` is two of these. The index is integer, unsigned or byte.
     Index(Box<Expr>, Box<Expr>),

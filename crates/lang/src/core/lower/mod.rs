@@ -121,6 +121,7 @@ impl<'p> Lowering<'p> {
             is_long: false,
             out: vec![Vec::new()],
             scopes: Vec::new(),
+            carried: None,
             effects_seen: 0,
             span,
             throws_are_skipped,
@@ -248,6 +249,8 @@ pub(super) struct FunctionLowering<'l, 'p> {
     pub(super) is_long: bool,
     out: Vec<Block>,
     scopes: Vec<Scope>,
+    /// The value of the part of a chain of operators that was lowered last.
+    pub(super) carried: Option<Operand>,
     /// Counts emitted statements that a value read earlier could notice.
     pub(super) effects_seen: u64,
     pub(super) span: Span,
