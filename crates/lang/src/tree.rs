@@ -70,6 +70,9 @@ pub struct Proc {
     pub name: Symbol,
     /// The component it is declared in: it sees that component's members and ports.
     pub owner: Option<ComponentId>,
+    /// True if it uses members or channels of its component, itself or through another procedure:
+    /// as a value it stays with that component. Any other is the same everywhere.
+    pub bound: bool,
     /// The type as a procedure type.
     pub ty: TypeId,
     /// VOID without one.

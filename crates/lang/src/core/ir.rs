@@ -67,7 +67,7 @@ pub enum Value {
     Member(MemberId),
     Port(PortId),
     Global(GlobalId),
-    /// The static procedure object of a procedure without an owner.
+    /// The static procedure object of a procedure that is bound to no component.
     Proc(ProcId),
     /// Numeric conversion `from` → `to`.
     Convert(TypeId, TypeId, Box<Value>),
@@ -277,7 +277,7 @@ pub enum StmtKind {
         ty: TypeId,
         value: Value,
     },
-    /// A procedure of this component as a value.
+    /// A procedure bound to this component as a value.
     NewProcedure {
         target: SlotId,
         proc: ProcId,

@@ -451,7 +451,7 @@ impl Context<'_> {
 
     /// How a procedure is called through a value: its own function, or a thunk.
     fn needs_thunk(&self, proc: ProcId) -> bool {
-        self.input.program.procs[proc.index()].owner.is_some() || self.value_effects(proc).blocks
+        self.input.program.procs[proc.index()].bound || self.value_effects(proc).blocks
     }
 
     fn thunk_signature(&self, proc: ProcId) -> String {
@@ -488,7 +488,7 @@ impl Context<'_> {
                     self.thunk_signature(proc)
                 );
             }
-            if data.owner.is_none() {
+            if !data.bound {
                 let mark = self.unused_mark(&format!("{name}_value"));
                 let code = if self.needs_thunk(proc) {
                     format!("{name}_thunk")
@@ -525,7 +525,7 @@ impl Context<'_> {
         let Type::Proc { params, .. } = self.ty(data.ty) else {
             unreachable!("a procedure type")
         };
-        let this = match data.owner {
+        let this = match data.owner.filter(|_| data.bound) {
             Some(owner) => format!("({}_component *)base", self.names.component(owner)),
             None => "base".into(),
         };

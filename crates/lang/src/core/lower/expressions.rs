@@ -20,13 +20,13 @@ impl<'p> FunctionLowering<'_, 'p> {
             return plain(value);
         }
         match &expr.kind {
-            E::Proc(proc) => match self.shared.program.procs[proc.index()].owner {
-                None => plain(Value::Proc(*proc)),
-                Some(_) => self.make(ty, |target| StmtKind::NewProcedure {
+            E::Proc(proc) if self.shared.program.procs[proc.index()].bound => {
+                self.make(ty, |target| StmtKind::NewProcedure {
                     target,
                     proc: *proc,
-                }),
-            },
+                })
+            }
+            E::Proc(proc) => plain(Value::Proc(*proc)),
             E::Convert(e) => {
                 let operand = self.operand(e);
                 plain(Value::Convert(operand.ty, ty, Box::new(operand.value)))

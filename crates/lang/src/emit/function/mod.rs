@@ -94,9 +94,13 @@ impl Context<'_> {
         text + ")"
     }
 
+    /// The component whose struct a function is given.
     pub(super) fn owner(&self, role: Role) -> Option<crate::tree::ComponentId> {
         match role {
-            Role::Proc(proc) => self.input.program.procs[proc.index()].owner,
+            Role::Proc(proc) => {
+                let proc = &self.input.program.procs[proc.index()];
+                proc.owner.filter(|_| proc.bound)
+            }
             Role::Constructor(c, _) | Role::Members(c) | Role::Behaviour(c) => Some(c),
             Role::Main => None,
         }
