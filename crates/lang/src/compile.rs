@@ -97,13 +97,13 @@ pub fn check(text: &str, options: &Options) -> Checked {
         Prelude::Auto => &GENERATIONS[..],
         fixed => std::slice::from_ref(fixed),
     };
-    let mut first: Option<(Vec<Diagnostic>, Prelude)> = None;
+    let mut refused: Vec<(Vec<Diagnostic>, Prelude)> = Vec::new();
     for &prelude in candidates {
         let units = environment.units(prelude, &mut names);
         let (program, found) =
             check::check(&parsed.unit, units, &mut names, options.compat_original);
         let Some(program) = program else {
-            first.get_or_insert((found, prelude));
+            refused.push((found, prelude));
             continue;
         };
         return Checked {
@@ -112,8 +112,9 @@ pub fn check(text: &str, options: &Options) -> Checked {
             prelude,
         };
     }
-    let (mut found, prelude) = first.expect("at least one prelude was tried");
-    environment.name_older(&mut found, text, &mut names);
+    let older = refused.split_off(1);
+    let (mut found, prelude) = refused.pop().expect("at least one prelude was tried");
+    environment.name_older(&mut found, &older, text, &mut names);
     Checked {
         diagnostics: in_order(parsed.diagnostics, found),
         program: None,
@@ -278,16 +279,33 @@ impl Environment {
     }
 
     /// Notes where a missing name is one of an older prelude, under which the program has other
-    /// mistakes.
-    fn name_older(&self, found: &mut [Diagnostic], text: &str, names: &mut Interner) {
+    /// mistakes: the first of them, and how to see all.
+    fn name_older(
+        &self,
+        found: &mut [Diagnostic],
+        refused: &[(Vec<Diagnostic>, Prelude)],
+        text: &str,
+        names: &mut Interner,
+    ) {
+        let lines = Sources::new("", text).lines(SourceId::USER);
         for diagnostic in found.iter_mut().filter(|d| d.code == UNDECLARED) {
             let span = diagnostic.primary.span;
             let word = text.get(span.start as usize..span.end as usize);
             let symbol = names.intern(word.unwrap_or_default());
             if let Some((_, prelude)) = self.older.iter().find(|(older, _)| *older == symbol) {
+                let name = prelude.name();
+                let mistakes = refused.iter().find(|(_, refused)| refused == prelude);
+                let first = mistakes.and_then(|(found, _)| {
+                    let mut errors = found.iter().filter(|d| d.is_error());
+                    errors.find(|d| d.primary.span.source == SourceId::USER)
+                });
+                let first = first.map_or(String::new(), |first| {
+                    let line = lines.line(first.primary.span.start);
+                    format!(" The first is in line {line}: {}.", first.title)
+                });
                 diagnostic.notes.push(format!(
-                    "The older environment `{}` has this name, but under it the program has other mistakes.",
-                    prelude.name()
+                    "The older environment `{name}` has this name, but under it the program has \
+                     other mistakes.{first} `hearth check --prelude {name}` shows them all."
                 ));
             }
         }

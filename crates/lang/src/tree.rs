@@ -70,6 +70,9 @@ pub struct Proc {
     pub name: Symbol,
     /// The component it is declared in: it sees that component's members and ports.
     pub owner: Option<ComponentId>,
+    /// True if it uses members or channels of its component, itself or through another procedure:
+    /// as a value it stays with that component. Any other is the same everywhere.
+    pub bound: bool,
     /// The type as a procedure type.
     pub ty: TypeId,
     /// VOID without one.
@@ -181,6 +184,11 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// Operand types are equal (widened by Convert). And, Or short-circuit.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A long chain of operators in parts, lest its tree be as deep as the chain is long. Each part
+    /// but the first begins with the value of the part before, [`ExprKind::Carried`].
+    Chain(Vec<Expr>),
+    /// The value of the part before, as the leftmost operand of a part.
+    Carried,
     Length(Box<Expr>),
     /// One dimension; `a[i, j]` is two of these. The index is integer, unsigned or byte.
     Index(Box<Expr>, Box<Expr>),

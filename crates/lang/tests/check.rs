@@ -432,6 +432,18 @@ fn older_preludes_are_tried_in_turn() {
     assert_eq!(refused.prelude, Prelude::G3);
 }
 
+/// The reason why an older prelude that has a missing name was not taken.
+#[test]
+fn a_refused_prelude_has_a_reason() {
+    let checked = check("o = new out any\nconnect o to standardOut\nx = y\n");
+    assert_eq!(checked.prelude, Prelude::G3);
+    let notes: Vec<&[String]> = checked.diagnostics.iter().map(|d| &d.notes[..]).collect();
+    let reason = "The older environment `g1` has this name, but under it the program has other \
+                  mistakes. The first is in line 3: `y` is not declared. `hearth check --prelude \
+                  g1` shows them all.";
+    assert_eq!(notes, [&[reason.to_owned()][..], &[]]);
+}
+
 /// No reference may be left without a value if control may return from `stop` and `throw`.
 #[test]
 fn departures_come_back_under_compat_original() {

@@ -184,7 +184,7 @@ fn frames_of_values_that_may_wait_are_in_the_heap() {
         bound(
             &format!(
                 "type I is interface(out integer o)\ntype P is proc(integer)\n\
-                 component C presents I {{\n\
+                 component C presents I {{\nk = 0\n\
                  proc work(integer n) {{ {body} }}\n\
                  proc run(proc(integer) p) {{ p(1) ; p(2) }}\n\
                  constructor() {{ }}\nbehaviour {{ run(work) ; stop }}\n}}\nc = new C()\n"
@@ -193,7 +193,9 @@ fn frames_of_values_that_may_wait_are_in_the_heap() {
         )
     };
     let value = block_bytes(24);
-    assert_eq!(called("printInt(n)"), Ok(value));
+    assert_eq!(called("k := n"), Ok(value));
+    // A value that is bound to no component takes nothing.
+    assert_eq!(called("printInt(n)"), Ok(0));
     let with_frame = called("send n on o ; send n on o");
     assert!(
         with_frame.clone().is_ok_and(|bytes| bytes > value),

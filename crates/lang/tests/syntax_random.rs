@@ -116,7 +116,6 @@ fn deep_nesting_is_refused_once() {
         nested("{ ", "", ""),
         nested("(", "", ""),
         nested("- ", "1", ""),
-        nested("1 + ", "1", ""),
         nested("1 + (", "1", ")"),
         nested("a or b and c | d ^ e & f == g + h * (", "1", ")"),
         nested("f(", "1", ")"),
@@ -159,7 +158,7 @@ fn deep_declarations_are_refused() {
 #[test]
 fn nesting_up_to_the_limit_is_fine() {
     let depth = DEPTH_LIMIT as usize - 3;
-    for (open, close) in [("(", ")"), ("1 + ", ""), ("- ", ""), ("{", "}"), ("", ".b")] {
+    for (open, close) in [("(", ")"), ("- ", ""), ("{", "}"), ("", ".b")] {
         let text = format!("x = {}a{}\n", open.repeat(depth), close.repeat(depth));
         assert!(!parsed(&text, Dialect::Program).has_errors(), "{open}");
     }

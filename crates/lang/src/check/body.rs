@@ -176,7 +176,15 @@ impl<'a> Checker<'a> {
         use ast::ExprKind as K;
         let mut help = None;
         match &text.kind {
-            K::Binary(ast::BinaryOp::Equal, place, _) if is_place(place) => {
+            K::Operators(place, links)
+                if matches!(
+                    links[..],
+                    [ast::Link {
+                        op: ast::BinaryOp::Equal,
+                        ..
+                    }]
+                ) && is_place(place) =>
+            {
                 help = Some("`==` compares; to change the variable write `:=`".to_string());
             }
             K::Call(..) => {
@@ -269,7 +277,7 @@ impl<'a> Checker<'a> {
             K::Name(symbol) => return self.named_value(*symbol, span),
             K::Paren(inner) => return self.clause(inner, used),
             K::Unary(op, operand) => return self.unary(*op, operand, span),
-            K::Binary(op, left, right) => return self.binary(*op, left, right, span),
+            K::Operators(first, links) => return self.operators(first, links),
             K::Any(value) => return self.boxed(value, span),
             K::Length(base) => return self.length(base, span),
             K::Field(base, name) => return self.member(base, *name, span),

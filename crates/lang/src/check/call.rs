@@ -80,13 +80,13 @@ impl<'a> Checker<'a> {
     }
 
     fn call_proc(&mut self, id: ProcId, args: &'a [ast::Expr], called: Called, span: Span) -> Expr {
+        self.note_use(id);
         let proc = &self.procs[id.index()];
         let (ty, result) = (proc.ty, proc.result);
         let called = Called {
             declared: proc.span,
             ..called
         };
-        self.at.body.captures |= proc.captures;
         if ty == TypeId::ERROR {
             self.check_alone(args);
             return Expr {
@@ -109,10 +109,7 @@ impl<'a> Checker<'a> {
             return None;
         };
         let component = self.at.component.as_mut()?;
-        let own = self.at.body.proc.map(|(_, id)| id);
         if let Some(known) = component.forwards.iter().find(|f| f.name == name) {
-            // What a procedure still unseen will use is not known; itself adds nothing.
-            self.at.body.captures |= own != Some(known.proc);
             return Some(known.proc);
         }
         let proc = ProcId(self.procs.len() as u32);
@@ -129,10 +126,10 @@ impl<'a> Checker<'a> {
             ty,
             result,
             span: Span::default(),
-            captures: true,
+            captures: false,
+            uses: Vec::new(),
             code: None,
         });
-        self.at.body.captures = true;
         Some(proc)
     }
 

@@ -78,6 +78,7 @@ impl<'a> Checker<'a> {
             result,
             span: declaration.name.span,
             captures: false,
+            uses: Vec::new(),
             code: None,
         };
         match self.procs.get_mut(id.index()) {
@@ -153,8 +154,10 @@ impl<'a> Checker<'a> {
         let result = self.procs[id.index()].result;
         let mut state = BodyState::new(BodyKind::Proc(result));
         state.proc = Some((declaration.name.symbol, id));
-        let Finished { body, state } = self.body(state, params, block);
-        self.procs[id.index()].captures = state.captures;
+        let Finished { body, mut state } = self.body(state, params, block);
+        let entry = &mut self.procs[id.index()];
+        entry.captures = state.captures;
+        entry.uses = mem::take(&mut state.uses);
         if result != TypeId::VOID {
             self.result_rules(declaration, result, &body, &state);
         }
@@ -346,7 +349,9 @@ impl<'a> Checker<'a> {
             unknown_ports: self.components[id.index()].unknown_ports,
             members: Vec::new(),
             forwards: Vec::new(),
+            leaving: Vec::new(),
         });
+        let first_proc = self.procs.len();
         self.at.scopes.enter();
         self.bind_ports(id);
         for member in &declaration.members {
@@ -359,6 +364,8 @@ impl<'a> Checker<'a> {
         let state = mem::replace(&mut self.at.component, outer);
         let state = state.expect("the component under check");
         self.check_forwards(state.forwards);
+        self.spread_captures(first_proc);
+        self.check_leaving(state.leaving);
         let entry = &mut self.components[id.index()];
         entry.done = Some(Component {
             name: entry.name,
@@ -371,6 +378,27 @@ impl<'a> Checker<'a> {
             span: entry.span,
             used: true,
         });
+    }
+
+    /// A procedure that uses one that names its component's members does so itself. The component's
+    /// procedures are among those from `first` on.
+    fn spread_captures(&mut self, first: usize) {
+        let mut users = vec![Vec::new(); self.procs.len() - first];
+        for (at, proc) in self.procs.iter().enumerate().skip(first) {
+            for used in &proc.uses {
+                users[used.index() - first].push(at);
+            }
+        }
+        let mut left: Vec<usize> = (first..self.procs.len())
+            .filter(|&at| self.procs[at].captures)
+            .collect();
+        while let Some(at) = left.pop() {
+            for &user in &users[at - first] {
+                if !mem::replace(&mut self.procs[user].captures, true) {
+                    left.push(user);
+                }
+            }
+        }
     }
 
     fn bind_ports(&mut self, id: ComponentId) {

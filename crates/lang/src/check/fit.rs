@@ -1,12 +1,12 @@
 //! Fitting of values: assignability, widening, agreement.
 
-use super::Checker;
 use super::scope::Binding;
+use super::{Checker, Leaving};
 use crate::codes::semantic as code;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::tree::{Expr, ExprKind};
+use crate::tree::{Expr, ExprKind, ProcId};
 use crate::types::{Type, TypeId};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -209,26 +209,43 @@ impl<'a> Checker<'a> {
         Some((span, "declared here as"))
     }
 
-    /// Only a procedure that stays away from its component's members may leave it.
-    pub(super) fn leaves_component(&mut self, value: &Expr, how: &str) {
-        let ExprKind::Proc(id) = value.kind else {
-            return;
-        };
-        let proc = &self.procs[id.index()];
-        if !(proc.owner.is_some() && proc.captures) {
-            return;
+    /// Notes that a body names a procedure.
+    pub(super) fn note_use(&mut self, id: ProcId) {
+        if self.procs[id.index()].owner.is_some() && self.at.body.uses.last() != Some(&id) {
+            self.at.body.uses.push(id);
         }
-        let (name, declared) = (self.name(proc.name), proc.span);
-        let diagnostic = Diagnostic::error(
-            code::PROC_LEAVES,
-            format!("procedure `{name}` uses its component's members and cannot be {how}"),
-            value.span,
-            "would expose this component's members to others",
-        )
-        .with_label(declared, "declared here, in the component")
-        .with_note("Components share nothing except through channels.")
-        .with_help("move what it needs into its parameters, or declare it at program level");
-        self.report(diagnostic);
+    }
+
+    /// Notes that a value leaves its component: see [`Self::check_leaving`].
+    pub(super) fn leaves_component(&mut self, value: &Expr, how: &'static str) {
+        if let (ExprKind::Proc(proc), Some(component)) = (&value.kind, &mut self.at.component) {
+            component.leaving.push(Leaving {
+                proc: *proc,
+                span: value.span,
+                how,
+            });
+        }
+    }
+
+    /// Only a procedure that stays away from its component's members may leave it.
+    pub(super) fn check_leaving(&mut self, leaving: Vec<Leaving>) {
+        for Leaving { proc, span, how } in leaving {
+            let proc = &self.procs[proc.index()];
+            if !(proc.owner.is_some() && proc.captures) {
+                continue;
+            }
+            let (name, declared) = (self.name(proc.name), proc.span);
+            let diagnostic = Diagnostic::error(
+                code::PROC_LEAVES,
+                format!("procedure `{name}` uses its component's members and cannot be {how}"),
+                span,
+                "would expose this component's members to others",
+            )
+            .with_label(declared, "declared here, in the component")
+            .with_note("Components share nothing except through channels.")
+            .with_help("move what it needs into its parameters, or declare it at program level");
+            self.report(diagnostic);
+        }
     }
 }
 

@@ -121,8 +121,10 @@ struct BodyState {
     tries: u32,
     /// The procedure's own name, for a word about recursion.
     proc: Option<(Symbol, ProcId)>,
-    /// It names a member or channel of its component, or a procedure that does.
+    /// It names a member or channel of its component.
     captures: bool,
+    /// The procedures of its component that it names.
+    uses: Vec<ProcId>,
     /// A `return` stands in it.
     returns: bool,
     /// The variable of the `select` arm whose guard is under check: not yet declared.
@@ -148,6 +150,7 @@ impl BodyState {
             tries: 0,
             proc: None,
             captures: false,
+            uses: Vec::new(),
             returns: false,
             guarded: None,
         }
@@ -162,6 +165,16 @@ struct ComponentState<'a> {
     unknown_ports: bool,
     members: Vec<Member>,
     forwards: Vec<Forward>,
+    leaving: Vec<Leaving>,
+}
+
+/// A procedure of a component that is to leave it. Whether it may is known when all of the component
+/// has been checked.
+struct Leaving {
+    proc: ProcId,
+    /// The place where it leaves, and the way.
+    span: Span,
+    how: &'static str,
 }
 
 /// A procedure called through the name of its type before it is declared.
@@ -180,7 +193,10 @@ struct ProcEntry {
     ty: TypeId,
     result: TypeId,
     span: Span,
+    /// It names a member or channel of its component; when all of the component has been checked,
+    /// also true if a procedure that it uses does.
     captures: bool,
+    uses: Vec<ProcId>,
     code: Option<ProcCode>,
 }
 
@@ -282,6 +298,7 @@ impl ProcEntry {
             ty: self.ty,
             result: self.result,
             code: self.code.expect("a procedure without its body"),
+            bound: self.owner.is_some() && self.captures,
             span: self.span,
             used: true,
         }

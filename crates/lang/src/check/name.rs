@@ -56,9 +56,8 @@ impl<'a> Checker<'a> {
             Some(Binding::Global(id, ty)) => (ExprKind::Global(id), ty),
             Some(Binding::Label(ty, position)) => (ExprKind::Label(position), ty),
             Some(Binding::Proc(id)) => {
-                let proc = &self.procs[id.index()];
-                self.at.body.captures |= proc.captures;
-                (ExprKind::Proc(id), proc.ty)
+                self.note_use(id);
+                (ExprKind::Proc(id), self.procs[id.index()].ty)
             }
             Some(binding @ (Binding::Type(..) | Binding::Component(_))) => {
                 self.type_for_value(symbol, span, binding);

@@ -8,6 +8,7 @@ use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::tree::{Expr, ExprKind};
 use crate::types::{Type, TypeId};
+use std::mem;
 
 impl<'a> Checker<'a> {
     pub(super) fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> Expr {
@@ -60,16 +61,33 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    pub(super) fn binary(
-        &mut self,
-        op: BinaryOp,
-        left: &'a ast::Expr,
-        right: &'a ast::Expr,
-        span: Span,
-    ) -> Expr {
-        let left = self.value(left);
-        let right = self.value(right);
-        self.operation(op, left, right, span)
+    /// A chain of operators.
+    pub(super) fn operators(&mut self, first: &'a ast::Expr, links: &'a [ast::Link]) -> Expr {
+        let mut parts = Vec::new();
+        let mut left = self.value(first);
+        for link in links {
+            if link.apart {
+                let carried = Expr {
+                    kind: ExprKind::Carried,
+                    ty: left.ty,
+                    span: left.span,
+                };
+                parts.push(mem::replace(&mut left, carried));
+            }
+            let right = self.value(&link.right);
+            let span = first.span.to(link.right.span);
+            left = self.operation(link.op, left, right, span);
+        }
+        if parts.is_empty() {
+            return left;
+        }
+        let (ty, span) = (left.ty, left.span);
+        parts.push(left);
+        Expr {
+            kind: ExprKind::Chain(parts),
+            ty,
+            span,
+        }
     }
 
     fn operation(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {

@@ -389,7 +389,8 @@ pub fn children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     };
     match &expr.kind {
         Int(_) | Real(_) | Bool(_) | String(_) | Label(_) | Local(_) | Member(_) | Port(_)
-        | Global(_) | Proc(_) | NewChannel | Nothing | Error | Stop(None) | Return(None) => {}
+        | Global(_) | Proc(_) | Carried | NewChannel | Nothing | Error | Stop(None)
+        | Return(None) => {}
         Convert(e)
         | Unary(_, e)
         | Length(e)
@@ -411,7 +412,9 @@ pub fn children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
             args.iter().for_each(visit);
         }
         NewArray { init, .. } => visit(init),
-        NewStruct(args) | NewComponent { args, .. } | Block(args) => args.iter().for_each(visit),
+        NewStruct(args) | NewComponent { args, .. } | Block(args) | Chain(args) => {
+            args.iter().for_each(visit);
+        }
         If {
             condition,
             then,

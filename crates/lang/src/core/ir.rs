@@ -67,7 +67,7 @@ pub enum Value {
     Member(MemberId),
     Port(PortId),
     Global(GlobalId),
-    /// The static procedure object of a procedure without an owner.
+    /// The static procedure object of a procedure that is bound to no component.
     Proc(ProcId),
     /// Numeric conversion `from` → `to`.
     Convert(TypeId, TypeId, Box<Value>),
@@ -277,7 +277,7 @@ pub enum StmtKind {
         ty: TypeId,
         value: Value,
     },
-    /// A procedure of this component as a value.
+    /// A procedure bound to this component as a value.
     NewProcedure {
         target: SlotId,
         proc: ProcId,
@@ -365,6 +365,9 @@ pub struct Function {
     pub params: Vec<SlotId>,
     pub result: TypeId,
     pub body: Block,
+    /// Ends of the parts of a long main sequence, as positions in `body`: each part becomes a C
+    /// function. Empty for all other functions. See [`passes::parts`](super::passes::parts).
+    pub parts: Vec<usize>,
     /// Resumable: has a frame and returns a step.
     pub blocks: bool,
     /// May leave with an exception or a stop.

@@ -63,6 +63,7 @@ pub fn build(program: &Program, options: Options) -> (ir::Module, effects::Effec
     let ragged = module.ragged.clone();
     for function in &mut module.functions {
         passes::loops::run(function, program, &table, &ragged);
+        passes::parts::run(function);
     }
     (module, table)
 }

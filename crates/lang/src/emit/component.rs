@@ -11,10 +11,7 @@ use std::fmt::Write;
 
 impl Context<'_> {
     pub(super) fn function(&self, role: Role) -> &Function {
-        let mut functions = self.input.module.functions.iter();
-        functions
-            .find(|f| f.role == role)
-            .expect("a lowered function")
+        &self.input.module.functions[self.functions[&role]]
     }
 
     fn components(&self) -> impl Iterator<Item = (ComponentId, &Component)> {
@@ -94,6 +91,9 @@ impl Context<'_> {
         out.push_str("typedef struct {\n");
         if function.blocks {
             out.push_str("    uint32_t state;\n");
+        }
+        if !function.parts.is_empty() {
+            out.push_str("    uint32_t next_part;\n");
         }
         for &slot in &layout.fields {
             let data = &function.slots[slot.index()];
@@ -452,7 +452,7 @@ impl Context<'_> {
     /// Whether a call of a procedure through a value needs a thunk; otherwise it uses the
     /// procedure's own function.
     fn needs_thunk(&self, proc: ProcId) -> bool {
-        self.input.program.procs[proc.index()].owner.is_some() || self.value_effects(proc).blocks
+        self.input.program.procs[proc.index()].bound || self.value_effects(proc).blocks
     }
 
     fn thunk_signature(&self, proc: ProcId) -> String {
@@ -489,7 +489,7 @@ impl Context<'_> {
                     self.thunk_signature(proc)
                 );
             }
-            if data.owner.is_none() {
+            if !data.bound {
                 let mark = self.unused_mark(&format!("{name}_value"));
                 let code = if self.needs_thunk(proc) {
                     format!("{name}_thunk")
@@ -526,7 +526,7 @@ impl Context<'_> {
         let Type::Proc { params, .. } = self.ty(data.ty) else {
             unreachable!("a procedure type")
         };
-        let this = match data.owner {
+        let this = match data.owner.filter(|_| data.bound) {
             Some(owner) => format!("({}_component *)base", self.names.component(owner)),
             None => "base".into(),
         };

@@ -13,13 +13,14 @@ mod values;
 
 use crate::analysis::heap_bound::HeapBounds;
 use crate::core::Lowered;
+use crate::core::ir::Role;
 use crate::layout::Layouts;
 use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
 use crate::tree::ComponentId;
 use crate::types::TypeId;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 /// Longer channel expressions are cut in messages.
@@ -28,6 +29,8 @@ const QUOTE_CHARS_MAX: usize = 48;
 /// The state that the parts of the emitter share.
 struct Context<'a> {
     input: Lowered<'a>,
+    /// The position of each function.
+    functions: HashMap<Role, usize>,
     names: Names,
     /// By source.
     lines: Vec<LineIndex>,
@@ -51,8 +54,10 @@ pub fn emit(input: Lowered<'_>) -> String {
     let names = Names::new(input.program);
     let layouts = Layouts::new(&input);
     let heaps = HeapBounds::new(&input, &layouts);
+    let functions = input.module.functions.iter().enumerate();
     let context = Context {
         input,
+        functions: functions.map(|(i, f)| (f.role, i)).collect(),
         names,
         lines: (0..SourceId::COUNT)
             .map(|i| input.sources.lines(SourceId(i)))

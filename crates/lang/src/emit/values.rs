@@ -216,6 +216,9 @@ impl Emitter<'_, '_> {
         if ty == TypeId::STRING {
             return self.compare_strings(op, a, b);
         }
+        if matches!(op, BinaryOp::Divide | BinaryOp::Remainder) {
+            return self.divide(op, ty, a, b);
+        }
         let (x, y) = (self.operand(a), self.operand(b));
         let sign = match op {
             BinaryOp::Or => "||",
@@ -232,7 +235,7 @@ impl Emitter<'_, '_> {
             BinaryOp::Add => "+",
             BinaryOp::Subtract => "-",
             BinaryOp::Multiply => "*",
-            BinaryOp::Divide | BinaryOp::Remainder => return self.divide(op, ty, a, b),
+            BinaryOp::Divide | BinaryOp::Remainder => unreachable!("written above"),
         };
         let arithmetic = matches!(
             op,
@@ -278,12 +281,13 @@ impl Emitter<'_, '_> {
     }
 
     fn divide(&self, op: BinaryOp, ty: TypeId, a: &Value, b: &Value) -> String {
-        let (x, y) = (self.value(a), self.value(b));
         let sign = if op == BinaryOp::Divide { '/' } else { '%' };
+        // Each side is written once: written twice, the text would double with each division in it.
+        let plain = || format!("({} {sign} {})", self.value(a), self.value(b));
         match (ty, b) {
             // Checked before, and raised: what stands here is never reached.
             _ if ty != TypeId::REAL && constant(b) == Some(0) => self.integer(0, ty),
-            (TypeId::INTEGER, Value::Int(n, _)) if *n > 0 => format!("({x} {sign} {y})"),
+            (TypeId::INTEGER, Value::Int(n, _)) if *n > 0 => plain(),
             (TypeId::INTEGER, _) => {
                 let function = if op == BinaryOp::Divide {
                     "hearth_divide"
@@ -292,8 +296,8 @@ impl Emitter<'_, '_> {
                 };
                 format!("{function}({}, {})", self.bare(a), self.bare(b))
             }
-            (TypeId::BYTE, _) => format!("(uint8_t)({x} {sign} {y})"),
-            _ => format!("({x} {sign} {y})"),
+            (TypeId::BYTE, _) => format!("(uint8_t){}", plain()),
+            _ => plain(),
         }
     }
 

@@ -22,7 +22,7 @@ impl Layout<'_> {
             }
             ExprKind::Paren(inner) => self.parenthesised(inner),
             ExprKind::Unary(op, operand) => self.unary(*op, operand),
-            ExprKind::Binary(..) => self.operators(expr),
+            ExprKind::Operators(..) => self.operators(expr),
             ExprKind::Length(base) => {
                 self.expr(base);
                 self.tokens_until(expr.span.end);
@@ -108,12 +108,14 @@ impl Layout<'_> {
     }
 
     fn operands(&mut self, expr: &Expr, indented: &mut bool) {
-        if let ExprKind::Binary(_, left, right) = &expr.kind {
-            self.operands(left, indented);
-            self.space();
-            self.token();
-            self.push(Item::Fill);
-            self.operands(right, indented);
+        if let ExprKind::Operators(first, links) = &expr.kind {
+            self.operands(first, indented);
+            for link in links {
+                self.space();
+                self.token();
+                self.push(Item::Fill);
+                self.operands(&link.right, indented);
+            }
             return;
         }
         self.expr(expr);

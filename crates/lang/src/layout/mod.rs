@@ -107,6 +107,9 @@ impl Layouts {
         if function.blocks {
             sum.add(Extent::STATE);
         }
+        if !function.parts.is_empty() {
+            sum.add(Extent::STATE);
+        }
         for &slot in &layout.fields {
             sum.add(slot_extent(input, function.slots[slot.index()].ty));
         }
@@ -263,11 +266,19 @@ fn frame_of(input: &Lowered<'_>, function: &Function) -> FrameLayout {
             });
         });
     });
-    let fields: Vec<SlotId> = (0..function.slots.len())
+    let mut fields: Vec<SlotId> = (0..function.slots.len())
         .map(|i| SlotId(i as u32))
         .filter(|s| function.slots[s.index()].storage == Storage::Frame)
         .filter(|s| used[s.index()] || function.params.contains(s))
         .collect();
+    if !function.parts.is_empty() {
+        // Side by side those that are released alike.
+        fields.sort_by_key(|slot| match function.slots[slot.index()].ty {
+            SlotType::Of(ty) => (0, ty.0, function.slots[slot.index()].counted),
+            SlotType::Double => (1, 0, false),
+            SlotType::Held => (2, 0, true),
+        });
+    }
     let exists = function.blocks || !fields.is_empty();
     FrameLayout {
         slot_names,

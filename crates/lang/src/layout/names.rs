@@ -169,6 +169,8 @@ impl Names {
 /// Gives the names of one C scope (a function's locals, a struct's fields) without repetition.
 pub(crate) struct LocalNames {
     used: HashSet<String>,
+    /// By name: the number that its next bearer tries first.
+    numbers: HashMap<String, u32>,
     temporaries: u32,
 }
 
@@ -176,6 +178,7 @@ impl LocalNames {
     pub(crate) fn new() -> LocalNames {
         LocalNames {
             used: RESERVED.iter().map(|s| (*s).to_owned()).collect(),
+            numbers: HashMap::new(),
             temporaries: 0,
         }
     }
@@ -189,10 +192,15 @@ impl LocalNames {
         if self.used.insert(plain.clone()) {
             return plain;
         }
-        (2..)
-            .map(|n| format!("{plain}{}{n}", if plain.ends_with('_') { "" } else { "_" }))
-            .find(|name| self.used.insert(name.clone()))
-            .expect("some number is free")
+        let gap = if plain.ends_with('_') { "" } else { "_" };
+        let number = self.numbers.entry(plain.clone()).or_insert(2);
+        loop {
+            let name = format!("{plain}{gap}{number}");
+            *number += 1;
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     pub(crate) fn temporary(&mut self) -> String {

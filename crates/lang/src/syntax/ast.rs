@@ -178,8 +178,9 @@ pub enum ExprKind {
     /// `any(e)`
     Any(Box<Expr>),
     Unary(UnaryOp, Box<Expr>),
-    /// The operator's own span lies between those of the operands.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A chain of operators in the order of evaluation: `a + b * c - d` is `a`, then `+ b * c`,
+    /// then `- d`. An operator's own span lies between those of its operands.
+    Operators(Box<Expr>, Vec<Link>),
     /// `( e )`, kept so that the formatter and "did you mean" can see it.
     Paren(Box<Expr>),
     /// `e.length`
@@ -267,6 +268,16 @@ pub enum ExprKind {
     },
     /// Stands where an expression could not be read; already reported.
     Error,
+}
+
+/// An operator with its right operand; the left one is the whole chain before it.
+#[derive(Debug)]
+pub struct Link {
+    pub op: BinaryOp,
+    pub right: Expr,
+    /// Later stages put the value of the chain so far aside before this operator: their trees do
+    /// nest, and that of the whole chain would be too deep.
+    pub apart: bool,
 }
 
 #[derive(Debug)]

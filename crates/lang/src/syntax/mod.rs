@@ -21,7 +21,8 @@ pub(crate) use lexer::{Comment, Lexed, lex};
 pub(crate) use token::Token;
 
 /// Deepest nesting of clauses, operators and types. The parser and every later stage walk the tree
-/// by recursion, and this bound is what keeps their stacks small.
+/// by recursion, and this bound is what keeps their stacks small. A chain of operators is not
+/// nesting, however long it is.
 pub const DEPTH_LIMIT: u32 = 200;
 
 /// The language that a text is written in.

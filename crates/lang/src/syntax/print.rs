@@ -231,10 +231,17 @@ impl Printer<'_> {
             ExprKind::Paren(inner) => self.list("paren", |this| this.expr(inner)),
             ExprKind::Length(base) => self.list("length", |this| this.expr(base)),
             ExprKind::Unary(op, operand) => self.list(unary_word(*op), |this| this.expr(operand)),
-            ExprKind::Binary(op, left, right) => self.list(binary_word(*op), |this| {
-                this.expr(left);
-                this.expr(right);
-            }),
+            ExprKind::Operators(first, links) => {
+                for link in links.iter().rev() {
+                    self.word("(");
+                    self.word(binary_word(link.op));
+                }
+                self.expr(first);
+                for link in links {
+                    self.expr(&link.right);
+                    self.out.push(')');
+                }
+            }
             ExprKind::Field(base, field) => self.list("field", |this| {
                 this.expr(base);
                 this.name(*field);

@@ -29,7 +29,7 @@ _Static_assert(sizeof(hearth_component) == 72, "the compiler and hearth.h disagr
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static void Work_bump(Work_component *self);
-static int32_t Work_sum(Work_component *self, hearth_integer_array *a, int32_t n);
+static int32_t Work_sum(hearth_component *base, hearth_integer_array *a, int32_t n);
 static void Work_members(Work_component *self);
 static void Work_constructor_0(Work_component *self);
 static void Work_behaviour(Work_component *self);
@@ -60,9 +60,8 @@ static void Work_bump(Work_component *self)
     }
 }
 
-static int32_t Work_sum(Work_component *self, hearth_integer_array *a, int32_t n)
+static int32_t Work_sum(hearth_component *base, hearth_integer_array *a, int32_t n)
 {
-    hearth_component *const base = &self->base;
     int32_t result = 0;
     int32_t s;
 #line 16 "loops.isf"
@@ -150,7 +149,7 @@ done_2:;
         hearth_raise_index(base, 2, 8, &site_2);
         goto leave;
     }
-    t_1 = Work_sum(self, (hearth_integer_array *)self->grid->data[2], 16);
+    t_1 = Work_sum(base, (hearth_integer_array *)self->grid->data[2], 16);
     if (HEARTH_UNLIKELY(base->raised))
         goto leave;
     self->total = t_2 + t_1;

@@ -147,6 +147,18 @@ impl<'p> Walk<'p> {
                 assert_eq!(inner.ty, ty);
             }
             K::Binary(op, a, b) => self.binary(*op, a, b, ty),
+            K::Chain(parts) => {
+                self.all(parts);
+                assert!(parts.len() > 1 && parts[parts.len() - 1].ty == ty);
+                for pair in parts.windows(2) {
+                    assert_eq!(
+                        carried(&pair[1]).map(|carried| carried.ty),
+                        Some(pair[0].ty)
+                    );
+                }
+                assert!(carried(&parts[0]).is_none());
+            }
+            K::Carried => {}
             K::Length(inner) => {
                 self.expr(inner);
                 assert_eq!(ty, TypeId::INTEGER);
@@ -429,4 +441,15 @@ fn number(ty: TypeId) -> bool {
 
 fn is_value(ty: TypeId) -> bool {
     !matches!(ty, TypeId::VOID | TypeId::NEVER | TypeId::ERROR)
+}
+
+/// The value of the part before that a part of a chain begins with.
+fn carried(mut part: &Expr) -> Option<&Expr> {
+    loop {
+        part = match &part.kind {
+            ExprKind::Carried => return Some(part),
+            ExprKind::Binary(_, left, _) | ExprKind::Convert(left) => left,
+            _ => return None,
+        };
+    }
 }

@@ -6,7 +6,7 @@
 //! behind, and a handler with whatever its body may hold. Objects that several slots share are
 //! counted for each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::families::{Counted, Measure, Measures, Weight};
 use super::flow::Flow;
@@ -182,29 +182,84 @@ enum Root {
 }
 
 /// The roots that may hold something, with their measures.
-#[derive(Clone, Default)]
-struct Held(BTreeMap<Root, Weight>);
+///
+/// Ways that part and meet again are walked one after the other. Each is undone after it, so that a
+/// branch costs what it changes, however much is held around it.
+#[derive(Default)]
+struct Held {
+    roots: BTreeMap<Root, Weight>,
+    /// The sum of theirs. It is exact, so that what was added can be taken off again.
+    bytes: u128,
+    /// The changed roots in order, with the measures that they had before.
+    journal: Vec<(Root, Option<Weight>)>,
+}
+
+/// Roots that one way changed, with their measures at its end; None where nothing is held.
+type Way = BTreeMap<Root, Option<Weight>>;
 
 impl Held {
-    fn total(&self) -> Weight {
-        let each = self.0.values();
-        each.fold(Weight::default(), |a, b| a.plus(*b))
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
-    /// Either of two ways came here.
-    fn join(&mut self, other: &Held) {
-        for (root, weight) in &other.0 {
-            let mine = self.0.entry(*root).or_default();
-            *mine = mine.max(*weight);
+    fn get(&self, root: Root) -> Option<Weight> {
+        self.roots.get(&root).copied()
+    }
+
+    /// Sets a root, and returns the measure that it had.
+    fn put(&mut self, root: Root, weight: Option<Weight>) -> Option<Weight> {
+        let old = match weight {
+            Some(weight) => self.roots.insert(root, weight),
+            None => self.roots.remove(&root),
+        };
+        let bytes = |weight: Option<Weight>| weight.map_or(0, |w| u128::from(w.bytes));
+        self.bytes = self.bytes + bytes(weight) - bytes(old);
+        old
+    }
+
+    fn set(&mut self, root: Root, weight: Option<Weight>) {
+        let old = self.put(root, weight);
+        if old != weight {
+            self.journal.push((root, old));
         }
     }
 
-    fn covers(&self, other: &Held) -> bool {
-        other.0.keys().all(|root| self.0.contains_key(root))
+    fn forget(&mut self, root: Root) {
+        self.set(root, None);
     }
 
-    fn forget(&mut self, slot: SlotId) {
-        self.0.remove(&Root::Slot(slot));
+    fn clear(&mut self) {
+        let roots: Vec<Root> = self.roots.keys().copied().collect();
+        roots.into_iter().for_each(|root| self.forget(root));
+    }
+
+    /// The roots changed since `mark`, a length of the journal, with what they held then.
+    fn before(&self, mark: usize) -> Way {
+        // The first change of a root counts.
+        self.journal[mark..].iter().rev().copied().collect()
+    }
+
+    /// Undoes all changes since `mark`.
+    fn undo(&mut self, mark: usize) -> Way {
+        let mut way = self.before(mark);
+        for (root, weight) in &mut way {
+            *weight = self.get(*root);
+        }
+        for (root, old) in self.journal.split_off(mark).into_iter().rev() {
+            self.put(root, old);
+        }
+        way
+    }
+
+    /// Any of several ways from here was taken.
+    fn join(&mut self, ways: &[Way]) {
+        let changed: BTreeSet<Root> = ways.iter().flat_map(|way| way.keys().copied()).collect();
+        for root in changed {
+            let here = self.get(root);
+            let ends = ways.iter().map(|way| *way.get(&root).unwrap_or(&here));
+            let most = ends.flatten().reduce(Weight::max);
+            self.set(root, most);
+        }
     }
 }
 
@@ -244,15 +299,17 @@ impl Walk<'_, '_, '_> {
         };
         let weight = self.peaks.measures.of(family)?;
         if weight != Weight::default() {
-            held.0.insert(root, weight);
-            self.note(held, Weight::default());
+            held.set(root, Some(weight));
+            // The largest block of each root is noted when the root comes to hold it.
+            self.note(held, Weight { bytes: 0, ..weight });
         }
         Ok(())
     }
 
     /// Raises the peak to the amount held plus `more`, which is held for a moment.
     fn note(&mut self, held: &Held, more: Weight) {
-        self.peak = self.peak.max(held.total().plus(more));
+        let bytes = held.bytes().saturating_add(more.bytes);
+        self.peak = self.peak.max(Weight { bytes, ..more });
     }
 
     fn block(&mut self, block: &Block, held: &mut Held) -> Result<(), Reason> {
@@ -267,7 +324,7 @@ impl Walk<'_, '_, '_> {
             StmtKind::Set {
                 place, value, mode, ..
             } => return self.set(place, value, *mode, held),
-            StmtKind::Release(slot) => held.forget(*slot),
+            StmtKind::Release(slot) => held.forget(Root::Slot(*slot)),
             StmtKind::Call { callee, .. } => self.call(callee, held)?,
             StmtKind::NewStruct { fields, .. } => {
                 for (value, mode) in fields {
@@ -278,9 +335,9 @@ impl Walk<'_, '_, '_> {
             StmtKind::Send {
                 moved: Some(slot), ..
             }
-            | StmtKind::PortAssign { value: slot, .. } => held.forget(*slot),
+            | StmtKind::PortAssign { value: slot, .. } => held.forget(Root::Slot(*slot)),
             StmtKind::Receive { channel, .. } => self.receive(channel, held)?,
-            StmtKind::Return | StmtKind::Raise { .. } | StmtKind::StopSelf => held.0.clear(),
+            StmtKind::Return | StmtKind::Raise { .. } | StmtKind::StopSelf => held.clear(),
             StmtKind::Loop(l) => return self.repeat(l, held),
             StmtKind::Try {
                 body,
@@ -293,16 +350,12 @@ impl Walk<'_, '_, '_> {
             StmtKind::If {
                 then, otherwise, ..
             } => {
-                let mut other = held.clone();
-                self.block(then, held)?;
-                self.block(otherwise, &mut other)?;
-                held.join(&other);
+                let branches = [then, otherwise];
+                self.either(2, held, |this, way, held| this.block(branches[way], held))?;
             }
             StmtKind::Versioned { fast, slow, .. } => {
-                let mut other = held.clone();
-                self.repeat(fast, held)?;
-                self.repeat(slow, &mut other)?;
-                held.join(&other);
+                let versions = [fast, slow];
+                self.either(2, held, |this, way, held| this.repeat(versions[way], held))?;
             }
             StmtKind::Promoted { body, .. } => return self.block(body, held),
             _ => {}
@@ -316,10 +369,8 @@ impl Walk<'_, '_, '_> {
     /// The reference of a value goes elsewhere.
     fn take(&self, value: &Value, mode: Mode, held: &mut Held) {
         match (value, mode) {
-            (Value::Slot(slot), Mode::Move) => held.forget(*slot),
-            (Value::Received(_), _) => {
-                held.0.remove(&Root::Received);
-            }
+            (Value::Slot(slot), Mode::Move) => held.forget(Root::Slot(*slot)),
+            (Value::Received(_), _) => held.forget(Root::Received),
             _ => {}
         }
     }
@@ -379,16 +430,30 @@ impl Walk<'_, '_, '_> {
         default: Option<&Block>,
         held: &mut Held,
     ) -> Result<(), Reason> {
-        let before = held.clone();
-        if let Some(default) = default {
-            self.block(default, held)?;
+        // Without a default nothing happens there.
+        self.either(arms.len() + 1, held, |this, way, held| {
+            let Some(arm) = way.checked_sub(1).map(|way| &arms[way]) else {
+                return default.map_or(Ok(()), |default| this.block(default, held));
+            };
+            this.receive(&arm.channel, held)?;
+            this.block(&arm.body, held)
+        })
+    }
+
+    /// Walks one of several ways, whichever it is.
+    fn either(
+        &mut self,
+        count: usize,
+        held: &mut Held,
+        mut walk: impl FnMut(&mut Self, usize, &mut Held) -> Result<(), Reason>,
+    ) -> Result<(), Reason> {
+        let mark = held.journal.len();
+        let mut ways = Vec::with_capacity(count);
+        for way in 0..count {
+            walk(self, way, held)?;
+            ways.push(held.undo(mark));
         }
-        for arm in arms {
-            let mut here = before.clone();
-            self.receive(&arm.channel, &mut here)?;
-            self.block(&arm.body, &mut here)?;
-            held.join(&here);
-        }
+        held.join(&ways);
         Ok(())
     }
 
@@ -403,11 +468,14 @@ impl Walk<'_, '_, '_> {
             self.hold(held, Root::Slot(target))?;
         }
         loop {
-            let before = held.clone();
+            let mark = held.journal.len();
             self.block(&l.prepare, held)?;
             self.block(&l.body, held)?;
-            let is_all = before.covers(held);
-            held.join(&before);
+            let before = held.before(mark);
+            let is_all = before
+                .iter()
+                .all(|(root, before)| before.is_some() || held.get(*root).is_none());
+            held.join(&[Way::new(), before]);
             if is_all {
                 return Ok(());
             }
@@ -423,23 +491,20 @@ impl Walk<'_, '_, '_> {
         handlers: &[Handler],
         held: &mut Held,
     ) -> Result<(), Reason> {
-        let mut caught = held.clone();
         let mut targets = Vec::new();
         targets_of(body, &mut targets);
         targets.retain(|slot| !slots.contains(&slot.0));
-        for target in targets {
-            self.hold(&mut caught, Root::Slot(target))?;
-        }
-        if sets_result(body) {
-            self.hold(&mut caught, Root::Result)?;
-        }
-        self.block(body, held)?;
-        for handler in handlers {
-            let mut here = caught.clone();
-            self.block(&handler.body, &mut here)?;
-            held.join(&here);
-        }
-        Ok(())
+        let mut caught: Vec<Root> = targets.into_iter().map(Root::Slot).collect();
+        caught.extend(sets_result(body).then_some(Root::Result));
+        self.either(handlers.len() + 1, held, |this, way, held| {
+            let Some(handler) = way.checked_sub(1).map(|way| &handlers[way]) else {
+                return this.block(body, held);
+            };
+            for &root in &caught {
+                this.hold(held, root)?;
+            }
+            this.block(&handler.body, held)
+        })
     }
 }
 

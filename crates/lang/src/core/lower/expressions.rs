@@ -20,13 +20,13 @@ impl<'p> FunctionLowering<'_, 'p> {
             return plain(value);
         }
         match &expr.kind {
-            E::Proc(proc) => match self.shared.program.procs[proc.index()].owner {
-                None => plain(Value::Proc(*proc)),
-                Some(_) => self.make(ty, |target| StmtKind::NewProcedure {
+            E::Proc(proc) if self.shared.program.procs[proc.index()].bound => {
+                self.make(ty, |target| StmtKind::NewProcedure {
                     target,
                     proc: *proc,
-                }),
-            },
+                })
+            }
+            E::Proc(proc) => plain(Value::Proc(*proc)),
             E::Convert(e) => {
                 let operand = self.operand(e);
                 plain(Value::Convert(operand.ty, ty, Box::new(operand.value)))
@@ -38,6 +38,8 @@ impl<'p> FunctionLowering<'_, 'p> {
             }
             E::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => self.short_circuit(*op, a, b),
             E::Binary(op, a, b) => self.binary(*op, a, b, ty),
+            E::Chain(parts) => self.chain(parts),
+            E::Carried => self.carried.take().expect("the part before"),
             E::Length(e) => {
                 let operand = self.operand(e);
                 plain(Value::Length(Box::new(operand.value)))
@@ -164,6 +166,20 @@ impl<'p> FunctionLowering<'_, 'p> {
             ty,
             own: Own::Temp(target),
         }
+    }
+
+    /// A chain of operators, part by part. Only the value of a part, which nothing that comes later
+    /// can change, goes to the next one, and no value is as deep as the chain is long.
+    fn chain(&mut self, parts: &'p [Expr]) -> Operand {
+        let mut value: Option<Operand> = None;
+        for part in parts {
+            self.carried = value.map(|operand| match operand.own {
+                Own::Plain => self.spill(operand),
+                _ => operand,
+            });
+            value = Some(self.operand(part));
+        }
+        value.expect("a chain has parts")
     }
 
     pub(super) fn short_circuit(&mut self, op: BinaryOp, a: &'p Expr, b: &'p Expr) -> Operand {

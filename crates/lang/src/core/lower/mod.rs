@@ -15,7 +15,11 @@ use crate::source::Span;
 use crate::symbol::Symbol;
 use crate::tree::{self, ComponentId, Expr, ExprKind, ProcCode, Program};
 use crate::types::{Type, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// The number of statements beyond which a main sequence may be emitted in parts. Then no object of
+/// it is a C local, which would end with its part.
+const LONG_SEQUENCE: usize = 128;
 
 /// The state that all functions of a program share while they are lowered.
 pub(super) struct Lowering<'p> {
@@ -113,8 +117,11 @@ impl<'p> Lowering<'p> {
             locals: &[],
             map: Vec::new(),
             assigned: Vec::new(),
+            assigned_slots: HashSet::new(),
+            is_long: false,
             out: vec![Vec::new()],
             scopes: Vec::new(),
+            carried: None,
             effects_seen: 0,
             span,
             throws_are_skipped,
@@ -137,6 +144,7 @@ impl<'p> Lowering<'p> {
             params,
             result,
             body,
+            parts: Vec::new(),
             blocks,
             raises: raises || blocks,
             span,
@@ -235,8 +243,14 @@ pub(super) struct FunctionLowering<'l, 'p> {
     map: Vec<Option<SlotId>>,
     /// Locals of the current body that are assigned after their declaration.
     assigned: Vec<bool>,
+    /// The slots of these locals.
+    assigned_slots: HashSet<SlotId>,
+    /// True for a main sequence that may be emitted in parts.
+    pub(super) is_long: bool,
     out: Vec<Block>,
     scopes: Vec<Scope>,
+    /// The value of the part of a chain of operators that was lowered last.
+    pub(super) carried: Option<Operand>,
     /// Counts emitted statements that a value read earlier could notice.
     pub(super) effects_seen: u64,
     pub(super) span: Span,
@@ -252,6 +266,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.locals = &body.locals;
         self.map = vec![None; body.locals.len()];
         self.assigned = vec![false; body.locals.len()];
+        self.assigned_slots.clear();
         walk(&body.block, &mut |e| match &e.kind {
             ExprKind::Assign(place, _) => {
                 if let ExprKind::Local(local) = place.kind {
@@ -272,7 +287,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             let reference = self.is_reference(local.ty);
             let slot = self.new_slot(Some(local.name), SlotType::Of(local.ty), reference && owned);
             self.params.push(slot);
-            self.map[i] = Some(slot);
+            self.bind(tree::LocalId(i as u32), slot);
             if reference && owned {
                 self.declare_counted(slot);
             } else if reference && self.assigned[i] {
@@ -280,7 +295,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 let own = self.new_slot(Some(local.name), SlotType::Of(local.ty), true);
                 self.declare_counted(own);
                 self.set(Place::Slot(own), Value::Slot(slot), Mode::Retain, false);
-                self.map[i] = Some(own);
+                self.bind(tree::LocalId(i as u32), own);
             }
         }
         if self.result == TypeId::STRING {
@@ -312,6 +327,9 @@ impl<'p> FunctionLowering<'_, 'p> {
             let operand = self.operand(&global.init.block);
             self.store(Place::Global(tree::GlobalId(i as u32)), operand, false);
             self.close_scope();
+        }
+        if let ExprKind::Block(items) = &program.main.block.kind {
+            self.is_long = items.len() > LONG_SEQUENCE;
         }
         self.parameters_and_body(&program.main, false);
     }
@@ -375,7 +393,7 @@ impl<'p> FunctionLowering<'_, 'p> {
     pub(super) fn declare(&mut self, local: tree::LocalId, name: Symbol, ty: TypeId) -> SlotId {
         let counted = self.is_reference(ty);
         let slot = self.new_slot(Some(name), SlotType::Of(ty), counted);
-        self.map[local.index()] = Some(slot);
+        self.bind(local, slot);
         if counted {
             self.declare_counted(slot);
         }
@@ -394,6 +412,9 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     pub(super) fn bind(&mut self, local: tree::LocalId, slot: SlotId) {
         self.map[local.index()] = Some(slot);
+        if self.assigned[local.index()] {
+            self.assigned_slots.insert(slot);
+        }
     }
 
     pub(super) fn is_assigned(&self, local: tree::LocalId) -> bool {
@@ -605,8 +626,7 @@ impl<'p> FunctionLowering<'_, 'p> {
     fn is_stable(&self, value: &Value) -> bool {
         match value {
             Value::Slot(slot) => {
-                let slot = &self.slots[slot.index()];
-                slot.name.is_none() || !self.may_be_assigned(slot)
+                self.slots[slot.index()].name.is_none() || !self.assigned_slots.contains(slot)
             }
             Value::Convert(_, _, e) | Value::Unary(_, _, e) => self.is_stable(e),
             Value::Binary(_, _, a, b) => self.is_stable(a) && self.is_stable(b),
@@ -614,13 +634,6 @@ impl<'p> FunctionLowering<'_, 'p> {
             Value::Length(e) => self.is_stable(e),
             _ => is_constant(value),
         }
-    }
-
-    fn may_be_assigned(&self, slot: &Slot) -> bool {
-        let wanted: *const Slot = slot;
-        self.map.iter().enumerate().any(|(i, s)| {
-            s.is_some_and(|s| std::ptr::eq(&self.slots[s.index()], wanted)) && self.assigned[i]
-        })
     }
 }
 

@@ -10,6 +10,10 @@ use crate::types::{Type, TypeId};
 /// Larger objects come from the heap, so that C stacks stay small.
 const STACK_OBJECT_BYTES_MAX: u64 = 256;
 
+/// The rest of a longer block is not searched for what happens to a variable: with every
+/// declaration doing so, the time would grow with the square of the block.
+const STATEMENTS_AHEAD_MAX: usize = 512;
+
 impl<'p> FunctionLowering<'_, 'p> {
     /// Runs a clause for its effect.
     pub(super) fn statement(&mut self, expr: &'p Expr) {
@@ -156,6 +160,8 @@ impl<'p> FunctionLowering<'_, 'p> {
         rest: &'p [Expr],
     ) -> bool {
         let candidate = !self.shared.options.compat_original
+            && !self.is_long
+            && rest.len() <= STATEMENTS_AHEAD_MAX
             && !self.is_assigned(local)
             && self
                 .stack_bytes(init)
@@ -222,6 +228,9 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     pub(super) fn may_end_objects(&self, rest: &[Expr], local: tree::LocalId) -> bool {
+        if rest.len() > STATEMENTS_AHEAD_MAX {
+            return true;
+        }
         let effects = self.effects_while_used(rest, local);
         effects.writes_refs || effects.blocks
     }

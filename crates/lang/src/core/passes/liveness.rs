@@ -14,6 +14,7 @@
 use super::super::effects::EffectTable;
 use super::super::ir::*;
 use super::{each_statement, nested_blocks, statement_target, statement_values, visit_value};
+use std::collections::HashSet;
 use std::ops::Range;
 
 pub fn run(function: &mut Function, effects: &EffectTable) {
@@ -52,15 +53,20 @@ fn walk_back(function: &mut Function, effects: &EffectTable, goal: Goal) {
     let mut pass = Liveness {
         goal,
         exits: exits.found,
-        slots: &mut function.slots,
+        slots: &function.slots,
         effects,
         handlers: Set::new(count),
+        parked: Set::new(count),
     };
     let mut live = Live {
         uses: Set::new(count),
         holds: Set::new(count),
     };
     pass.block(&mut function.body, &mut live);
+    let parked = pass.parked;
+    for slot in parked.iter() {
+        function.slots[slot.index()].storage = Storage::Frame;
+    }
 }
 
 /// The slots whose reference a statement takes away.
@@ -88,12 +94,12 @@ fn moved_from(stmt: &StmtKind) -> Vec<SlotId> {
 
 /// Removes releases of slots that have been moved from in the same block, and not filled since.
 fn drop_empty_releases(block: &mut Block) {
-    let mut empty: Vec<SlotId> = Vec::new();
+    let mut empty: HashSet<SlotId> = HashSet::new();
     block.retain_mut(|stmt| {
         for inner in nested_blocks(&mut stmt.kind) {
             each_statement(inner, &mut |s| {
                 if let Some(target) = statement_target(s) {
-                    empty.retain(|&slot| slot != target);
+                    empty.remove(&target);
                 }
             });
             drop_empty_releases(inner);
@@ -104,7 +110,7 @@ fn drop_empty_releases(block: &mut Block) {
             return false;
         }
         if let Some(target) = statement_target(&stmt.kind) {
-            empty.retain(|&slot| slot != target);
+            empty.remove(&target);
         }
         empty.extend(moved_from(&stmt.kind));
         true
@@ -211,10 +217,12 @@ struct Liveness<'a> {
     goal: Goal,
     /// The slots that each early exit still holds, in the order of the text; taken from the end.
     exits: Vec<Set>,
-    slots: &'a mut Vec<Slot>,
+    slots: &'a [Slot],
     effects: &'a EffectTable,
     /// The slots that the handlers around the current statement need.
     handlers: Set,
+    /// The slots that live across a point where the component may be parked.
+    parked: Set,
 }
 
 impl Liveness<'_> {
@@ -421,9 +429,7 @@ impl Liveness<'_> {
             return;
         }
         for set in [&live.uses, &live.holds, &self.handlers] {
-            for slot in set.iter() {
-                self.slots[slot.index()].storage = Storage::Frame;
-            }
+            self.parked.add(set);
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod liveness;
 pub mod loops;
+pub mod parts;
 
 use super::ir::*;
 
@@ -241,6 +242,16 @@ pub fn each_statement(block: &mut Block, visit: &mut dyn FnMut(&mut StmtKind)) {
         visit(&mut stmt.kind);
         for inner in nested_blocks(&mut stmt.kind) {
             each_statement(inner, visit);
+        }
+    }
+}
+
+/// Visits every statement of a block and of the blocks inside it, to be read.
+pub fn look_at_each<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a StmtKind)) {
+    for stmt in block {
+        visit(&stmt.kind);
+        for inner in blocks_of(&stmt.kind) {
+            look_at_each(inner, visit);
         }
     }
 }

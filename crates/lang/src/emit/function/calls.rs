@@ -83,10 +83,7 @@ impl Emitter<'_, '_> {
     pub(super) fn call_proc(&mut self, target: Option<SlotId>, proc: ProcId, args: &[Argument]) {
         let name = self.context.names.proc(proc).to_owned();
         let function = self.context.function(Role::Proc(proc));
-        let this = if self.context.input.program.procs[proc.index()]
-            .owner
-            .is_some()
-        {
+        let this = if self.context.input.program.procs[proc.index()].bound {
             "self"
         } else {
             "base"

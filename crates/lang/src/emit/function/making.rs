@@ -89,6 +89,17 @@ impl Emitter<'_, '_> {
         args: &[Argument],
     ) {
         let name = self.slot_name(target);
+        self.new_component_in(&name, id, constructor, args);
+    }
+
+    /// Makes a component and stores it in a C variable.
+    pub(super) fn new_component_in(
+        &mut self,
+        name: &str,
+        id: crate::tree::ComponentId,
+        constructor: usize,
+        args: &[Argument],
+    ) {
         let c = self.context.names.component(id);
         self.line(format!(
             "{name} = hearth_component_new(base, &{c}_type, -1);"

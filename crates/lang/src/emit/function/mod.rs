@@ -3,23 +3,31 @@
 mod calls;
 mod loops;
 mod making;
+mod mentions;
+mod parts;
 mod references;
 mod statements;
 mod waiting;
 
 use super::Context;
 use crate::core::ir::*;
-use crate::core::passes::{each_statement, statement_target};
+use crate::core::passes::{look_at_each, statement_target};
 use crate::layout::FrameLayout;
 use crate::source::Span;
 use crate::tree::{MemberId, PortId};
 use crate::types::{Type, TypeId};
+use mentions::Mentions;
+use std::collections::HashSet;
 use std::fmt::Write;
 
-/// Emits one function.
+/// Emits one C function: a function of the IR, or a part of one.
 pub(super) struct Emitter<'c, 'a> {
     pub(super) context: &'c Context<'a>,
     pub(super) function: &'c Function,
+    /// Its statements.
+    statements: &'c [Stmt],
+    /// The slots that it declares and releases.
+    slots: Vec<SlotId>,
     pub(super) layout: &'c FrameLayout,
     /// The variable of a loop all of whose index checks were hoisted: subscripts that were guarded
     /// for its whole range may be computed in 64 bits.
@@ -42,24 +50,15 @@ struct Target {
     promoted: Vec<(MemberId, SlotId, bool)>,
 }
 
-/// The definition of one function.
+/// The definition of one function, or of the parts of a long one.
 pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
-    let layout = context.layouts.of(function.role);
-    let mut emitter = Emitter {
-        context,
-        function,
-        layout,
-        fast_variable: None,
-        body: String::new(),
-        depth: 1,
-        labels: 0,
-        handlers: Vec::new(),
-        states: 0,
-        leaves: false,
-        last_line: None,
-    };
+    if !function.parts.is_empty() {
+        return parts::emit(context, function);
+    }
+    let slots = (0..function.slots.len()).map(|i| SlotId(i as u32));
+    let mut emitter = Emitter::new(context, function, &function.body, slots.collect());
     emitter.block(&function.body);
-    emitter.finish()
+    emitter.finish(&context.signature(function))
 }
 
 impl Context<'_> {
@@ -95,11 +94,40 @@ impl Context<'_> {
         text + ")"
     }
 
+    /// The component whose struct a function is given.
     pub(super) fn owner(&self, role: Role) -> Option<crate::tree::ComponentId> {
         match role {
-            Role::Proc(proc) => self.input.program.procs[proc.index()].owner,
+            Role::Proc(proc) => {
+                let proc = &self.input.program.procs[proc.index()];
+                proc.owner.filter(|_| proc.bound)
+            }
             Role::Constructor(c, _) | Role::Members(c) | Role::Behaviour(c) => Some(c),
             Role::Main => None,
+        }
+    }
+}
+
+impl<'c, 'a> Emitter<'c, 'a> {
+    fn new(
+        context: &'c Context<'a>,
+        function: &'c Function,
+        statements: &'c [Stmt],
+        slots: Vec<SlotId>,
+    ) -> Self {
+        Emitter {
+            context,
+            function,
+            statements,
+            slots,
+            layout: context.layouts.of(function.role),
+            fast_variable: None,
+            body: String::new(),
+            depth: 1,
+            labels: 0,
+            handlers: Vec::new(),
+            states: 0,
+            leaves: false,
+            last_line: None,
         }
     }
 }
@@ -107,7 +135,7 @@ impl Context<'_> {
 impl Emitter<'_, '_> {
     // ---- the function around its body ---------------------------------------------------
 
-    fn finish(mut self) -> String {
+    fn finish(mut self, signature: &str) -> String {
         let counted = self.counted_slots();
         let function = self.function;
         let has_result = function.result != TypeId::VOID;
@@ -160,28 +188,28 @@ impl Emitter<'_, '_> {
             .split_inclusive('\n')
             .filter(|l| !l.starts_with('#'))
             .collect();
-        let (signature, head) = (self.context.signature(function), self.head(&code));
+        let head = self.head(&Mentions::of(&code));
         format!("{signature}\n{{\n{head}{text}}}\n\n")
     }
 
     /// Declarations and the jump to where the function was left.
-    fn head(&self, text: &str) -> String {
+    fn head(&self, mentions: &Mentions<'_>) -> String {
         let mut head = String::new();
         let function = self.function;
         let owned = self.context.owner(function.role).is_some() || function.is_main();
         if owned {
-            if mentions(text, "base") {
+            if mentions.any_of("base") {
                 head.push_str("    hearth_component *const base = &self->base;\n");
-            } else if !mentions(text, "self") {
+            } else if !mentions.any_of("self") {
                 head.push_str("    (void)self;\n");
             }
-        } else if !mentions(text, "base") {
+        } else if !mentions.any_of("base") {
             head.push_str("    (void)base;\n");
         }
-        if self.layout.exists && !mentions(text, "frame") && !function.blocks {
+        if self.layout.exists && !mentions.any_of("frame") && !function.blocks {
             head.push_str("    (void)frame;\n");
         }
-        if mentions(text, "step") {
+        if mentions.any_of("step") {
             head.push_str("    hearth_step step;\n");
         }
         if function.result != TypeId::VOID && !function.blocks {
@@ -192,14 +220,14 @@ impl Emitter<'_, '_> {
                 self.zero(function.result)
             );
         }
-        for (i, slot) in function.slots.iter().enumerate() {
-            let id = SlotId(i as u32);
-            let name = &self.layout.slot_names[i];
+        for &id in &self.slots {
+            let slot = &function.slots[id.index()];
+            let name = &self.layout.slot_names[id.index()];
             let param = function.params.contains(&id);
-            if param && !self.layout.exists && is_only_stored(text, name) {
+            if param && !self.layout.exists && !mentions.is_read(name) {
                 let _ = writeln!(head, "    (void){name};");
             }
-            if param || slot.storage != Storage::Register || !mentions(text, name) {
+            if param || slot.storage != Storage::Register || !mentions.any_of(name) {
                 continue;
             }
             let initial = if slot.counted || function.blocks {
@@ -216,11 +244,11 @@ impl Emitter<'_, '_> {
                     let _ = writeln!(head, "    {declaration};");
                 }
             }
-            if is_only_stored(text, name) {
+            if !mentions.is_read(name) {
                 let _ = writeln!(head, "    (void){name};");
             }
         }
-        self.stack_objects(text, &mut head);
+        self.stack_objects(mentions, &mut head);
         if function.blocks {
             head.push_str(&self.dispatch());
         }
@@ -228,19 +256,17 @@ impl Emitter<'_, '_> {
     }
 
     /// Storage of the objects that live in C locals.
-    fn stack_objects(&self, text: &str, head: &mut String) {
-        let mut body = self.function.body.clone();
-        let mut seen = Vec::new();
-        each_statement(&mut body, &mut |stmt| {
+    fn stack_objects(&self, mentions: &Mentions<'_>, head: &mut String) {
+        let mut seen = HashSet::new();
+        look_at_each(self.statements, &mut |stmt| {
             // A loop that exists twice makes the same object twice.
             if let Some(target) = statement_target(stmt)
-                && (!mentions(text, &format!("{}_object", self.slot_name(target)))
-                    || seen.contains(&target)
-                    || !self.layout.used[target.index()])
+                && (!mentions.any_of(&format!("{}_object", self.slot_name(target)))
+                    || !self.layout.used[target.index()]
+                    || !seen.insert(target))
             {
                 return;
             }
-            seen.extend(statement_target(stmt));
             let _ = match stmt {
                 StmtKind::NewStruct {
                     target,
@@ -281,7 +307,9 @@ impl Emitter<'_, '_> {
 
     fn dispatch(&self) -> String {
         let mut text = String::from("    switch (frame->state) {\n    case 0:\n");
-        for &slot in &self.layout.fields {
+        // A main sequence runs once, in a frame that begins as zeros.
+        let is_part = !self.function.parts.is_empty();
+        for &slot in self.layout.fields.iter().filter(|_| !is_part) {
             let data = &self.function.slots[slot.index()];
             if data.counted && !self.function.params.contains(&slot) {
                 let name = &self.layout.slot_names[slot.index()];
@@ -307,8 +335,8 @@ impl Emitter<'_, '_> {
     }
 
     fn counted_slots(&self) -> Vec<SlotId> {
-        (0..self.function.slots.len())
-            .map(|i| SlotId(i as u32))
+        let slots = self.slots.iter().copied();
+        slots
             .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
             .collect()
     }
@@ -432,28 +460,4 @@ impl Emitter<'_, '_> {
     pub(super) fn slot_declaration(&self, ty: SlotType, name: &str) -> String {
         self.context.slot_declaration(ty, name)
     }
-}
-
-/// True if every mention of the variable is a store into it.
-fn is_only_stored(text: &str, name: &str) -> bool {
-    let store = format!("{name} = ");
-    text.lines()
-        .filter(|line| mentions(line, name))
-        .all(|line| {
-            line.trim_start()
-                .strip_prefix(&store)
-                .is_some_and(|rest| !mentions(rest, name))
-        })
-}
-
-/// True if the text names this identifier.
-fn mentions(text: &str, name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    let bytes = text.as_bytes();
-    text.match_indices(name).any(|(i, _)| {
-        let field = i >= 2 && &bytes[i - 2..i] == b"->" || i >= 1 && bytes[i - 1] == b'.';
-        let before = i > 0 && word(bytes[i - 1]);
-        let after = bytes.get(i + name.len()).is_some_and(|&b| word(b));
-        !before && !after && !field
-    })
 }

@@ -7,7 +7,7 @@ use crate::types::TypeId;
 use std::fmt::Write;
 
 impl Emitter<'_, '_> {
-    pub(super) fn block(&mut self, block: &Block) {
+    pub(super) fn block(&mut self, block: &[Stmt]) {
         for stmt in block {
             self.statement(stmt);
         }

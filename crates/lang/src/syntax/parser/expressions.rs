@@ -3,16 +3,59 @@
 use super::{Parse, Parser};
 use crate::source::Span;
 use crate::syntax::DEPTH_LIMIT;
-use crate::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::syntax::ast::{BinaryOp, Expr, ExprKind, Link, UnaryOp};
 use crate::syntax::lexer::unescape;
 use crate::syntax::token::{Kind, Token};
 
 /// A left operand with its operator.
 pub(super) struct Pending {
     left: Expr,
-    height: u32,
+    height: Height,
     op: BinaryOp,
     power: u8,
+}
+
+/// Later stages get a chain of operators in parts that are no higher than this, as far as the
+/// operands let them.
+const PART_HEIGHT_MAX: u32 = 64;
+
+/// The height of the tree that later stages make of an expression.
+#[derive(Clone, Copy)]
+struct Height {
+    /// The last part of a chain, or any other expression.
+    part: u32,
+    /// The highest part before it; 0 without any.
+    before: u32,
+}
+
+impl Height {
+    fn of_operand(height: u32) -> Height {
+        Height {
+            part: height,
+            before: 0,
+        }
+    }
+
+    fn whole(self) -> u32 {
+        match self.before {
+            0 => self.part,
+            before => before.max(self.part) + 1,
+        }
+    }
+
+    /// The height with an operator and its right operand, and whether a new part begins there.
+    fn joined(self, right: Height) -> (Height, bool) {
+        let right = right.whole();
+        let part = self.part.max(right) + 1;
+        if part <= PART_HEIGHT_MAX || self.part <= right {
+            return (Height { part, ..self }, false);
+        }
+        let joined = Height {
+            part: right + 1,
+            before: self.before.max(self.part),
+        };
+        (joined, true)
+    }
 }
 
 /// Binding powers, the weakest first; all operators associate to the left.
@@ -45,8 +88,9 @@ pub(super) fn is_binary_operator(kind: Kind) -> bool {
 impl Parser<'_> {
     /// Operands and binary operators.
     ///
-    /// Operators wait on one stack for their right operand, so that this costs no recursion;
-    /// the height of the tree is kept, because later stages do recurse into it.
+    /// Operators wait on one stack for their right operand, so that this costs no recursion; the
+    /// height of the tree is kept, because later stages do recurse into it. A chain, however long,
+    /// is not deep: later stages get it in parts.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         let base = self.pending.len();
         let outer_deepest = self.deepest;
@@ -61,7 +105,7 @@ impl Parser<'_> {
     // their own.
     fn operands(&mut self, base: usize) -> Parse<Expr> {
         let mut left = self.unary()?;
-        let mut height = self.deepest - self.depth;
+        let mut height = Height::of_operand(self.deepest - self.depth);
         loop {
             let operator = binary_operator(self.kind()).filter(|_| self.continues());
             let power = operator.map_or(0, |(power, _)| power);
@@ -69,13 +113,13 @@ impl Parser<'_> {
                 left = self.combine(left, &mut height, base, power)?;
             }
             let Some((power, op)) = operator else {
-                self.deepest = self.depth + height;
+                self.deepest = self.depth + height.whole();
                 return Ok(left);
             };
             self.wait(left, height, op, power)?;
             self.deepest = self.depth;
             left = self.unary()?;
-            height = self.deepest - self.depth;
+            height = Height::of_operand(self.deepest - self.depth);
         }
     }
 
@@ -84,25 +128,24 @@ impl Parser<'_> {
     fn combine(
         &mut self,
         mut right: Expr,
-        height: &mut u32,
+        height: &mut Height,
         base: usize,
         power: u8,
     ) -> Parse<Expr> {
         while let Some(waiting) = self.pop_binding(base, power) {
-            *height = waiting.height.max(*height) + 1;
-            if self.depth + *height > DEPTH_LIMIT {
+            let apart;
+            (*height, apart) = waiting.height.joined(*height);
+            if self.depth + height.whole() > DEPTH_LIMIT {
                 return Err(self.too_deep());
             }
-            right = Expr {
-                span: waiting.left.span.to(right.span),
-                kind: ExprKind::Binary(waiting.op, Box::new(waiting.left), Box::new(right)),
-            };
+            let op = waiting.op;
+            right = chained(waiting.left, Link { op, right, apart });
         }
         Ok(right)
     }
 
     /// Passes an operator and puts it on the stack with its left operand.
-    fn wait(&mut self, left: Expr, height: u32, op: BinaryOp, power: u8) -> Parse<()> {
+    fn wait(&mut self, left: Expr, height: Height, op: BinaryOp, power: u8) -> Parse<()> {
         self.bump();
         let op = self.foreign_operator(op)?;
         if !self.continues() && self.declares_or_assigns() {
@@ -332,6 +375,22 @@ impl Parser<'_> {
         self.deepest = self.deepest.max(outer_deepest);
         expr
     }
+}
+
+/// An operator after an expression, which may be a chain of operators already.
+fn chained(left: Expr, link: Link) -> Expr {
+    let span = left.span.to(link.right.span);
+    let kind = match left {
+        Expr {
+            kind: ExprKind::Operators(first, mut links),
+            ..
+        } => {
+            links.push(link);
+            ExprKind::Operators(first, links)
+        }
+        left => ExprKind::Operators(Box::new(left), vec![link]),
+    };
+    Expr { kind, span }
 }
 
 pub(super) fn closing_of(open: Kind) -> Kind {
