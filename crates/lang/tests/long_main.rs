@@ -1,5 +1,5 @@
-//! Long main sequences: the time to compile them, and the C for them, must grow with their length and
-//! not faster; no C function may be long, as C compilers take time that grows with its square.
+//! Long main sequences: the time to compile them, and the C for them, must grow with their length
+//! and not faster; no C function may be long, as C compilers take time that grows with its square.
 
 use hearth_lang::compile::{Options, compile};
 use std::fmt::Write;

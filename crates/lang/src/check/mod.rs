@@ -168,7 +168,7 @@ struct ComponentState<'a> {
     leaving: Vec<Leaving>,
 }
 
-/// A procedure of a component that is to leave it. Whether it may is known when all of the component
+/// A procedure of a component that is to leave it. Whether it may is known once the whole component
 /// has been checked.
 struct Leaving {
     proc: ProcId,

@@ -22,7 +22,7 @@ use crate::seats::seat::{Seat, seat_of};
 ///
 /// Each finds the others without pointers: a half-channel knows its distance from the seat.
 pub(super) struct Layout {
-    /// Where its seat lies in the block.
+    /// The place of its seat in the block.
     pub(super) seat: usize,
     /// Bytes of the whole.
     pub(super) total: usize,

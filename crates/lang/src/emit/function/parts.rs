@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// The mark of C functions that run once and hold no loop of the program: C compilers need not
-/// optimise them. `wrapv` is named again, as some versions of gcc forget the command line's options.
+/// optimise them. It repeats `wrapv`, as some versions of gcc forget the command line's options.
 const RUNS_ONCE: &str = "\
 #if defined(__clang__)
 #define HEARTH_RUNS_ONCE __attribute__((noinline, optnone))
