@@ -30,6 +30,7 @@ use crate::ground::runtime::Part;
 #[cfg(not(loom))]
 use crate::ground::sync::lock_std;
 use crate::ground::sync::{Mutex, MutexGuard, Ordering, boxed, lock};
+use crate::ground::without::Mechanism;
 
 /// A hub.
 pub(crate) struct Hub {
@@ -145,7 +146,7 @@ impl Hub {
 /// The place of a half-channel made for a component of this worker; without a worker, a hub of its
 /// own.
 pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
-    if let Some(mark) = carrier::mark_of(home) {
+    if let Some(mark) = carrier::mark_of(home).filter(|_| !Mechanism::Local.is_off()) {
         return (mark, None);
     }
     let hub = Hub::take();
@@ -304,7 +305,8 @@ unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
         // leave.
         (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)
     };
-    let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
+    let stays = Mechanism::Local.is_off() || Mechanism::Return.is_off();
+    let worker = carrier::own_worker().filter(|worker| !stays && all_at(worker, &state));
     let Some(worker) = worker else {
         return Err(Guard::Hub(state));
     };

@@ -36,6 +36,7 @@ use crate::exchange::carrier::{self, Linked, Worker};
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
 use crate::ground::sync::{AtomicUsize, Mutex, Ordering, Watched, boxed, lock, spin_loop};
+use crate::ground::without::Mechanism;
 use crate::hooks::{Canary, sings};
 use crate::seats::waiting;
 
@@ -146,6 +147,9 @@ impl Line {
 
     /// Prefetches the line for writing: read first, it would travel twice.
     fn fetch(&self) {
+        if Mechanism::Prefetch.is_off() {
+            return;
+        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch affects only caches.
         unsafe {
@@ -195,6 +199,7 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
         && ptr::eq(peer.sole.get(), channel)
         && are_quiet
         && stay
+        && !Mechanism::Link.is_off()
 }
 
 /// Links a half-channel with its only peer, if possible. The hub's guard must be dropped next.

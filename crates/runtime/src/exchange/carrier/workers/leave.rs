@@ -11,6 +11,7 @@ use crate::abi::{Component, Step};
 use crate::exchange::channel::link::{self, Line, Watch};
 use crate::exchange::channel::{self, Channel, light};
 use crate::ground::sync::{MutexGuard, Ordering, compiler_fence, lock, yield_now};
+use crate::ground::without::Mechanism;
 use crate::hooks::simulation;
 use crate::seats::seat::seat_of;
 use crate::seats::waiting;
@@ -268,7 +269,7 @@ impl Worker {
     pub(super) fn reopen(&self) {
         let may_open = !self.shared.is_stand_in
             && self.shared.detached.load(Ordering::Relaxed) == 0
-            && (membarrier::is_available() || simulation::is_on());
+            && (membarrier::is_available() && !Mechanism::Barrier.is_off() || simulation::is_on());
         if may_open {
             self.gate.store(self.mark(), Ordering::Release);
         }
@@ -381,7 +382,7 @@ impl Worker {
         // SAFETY: as the caller promises.
         unsafe {
             self.change_watches(|watches| {
-                let has_room = watches.len() < WATCHES;
+                let has_room = watches.len() < WATCHES && !Mechanism::Watch.is_off();
                 if has_room {
                     watches.push(watch);
                 }

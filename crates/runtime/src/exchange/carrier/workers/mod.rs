@@ -75,6 +75,7 @@ use crate::ground::sync::{
     AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, Watched as Cell, Word, fence,
     futex, membarrier,
 };
+use crate::ground::without::Mechanism;
 use crate::ground::{exits, options};
 use crate::hooks::{self, simulation};
 use crate::outside::idle;
@@ -221,7 +222,7 @@ fn all() -> &'static [Worker] {
         let workers: Vec<Worker> = (0..count)
             .map(|index| Worker::new(index, core_of(index), false))
             .collect();
-        if membarrier::is_available() {
+        if membarrier::is_available() && !Mechanism::Barrier.is_off() {
             for worker in &workers {
                 worker.gate.store(worker.mark(), Ordering::Relaxed);
             }
@@ -462,7 +463,7 @@ impl Worker {
         }
         // Every time, since the next run may be long.
         self.empty_inbox();
-        let next = self.next.get();
+        let next = self.partner();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
             self.next.set(ptr::null_mut());
             mine.streak.set(mine.streak.get() + 1);
@@ -646,7 +647,6 @@ impl Worker {
             heap::follow(component, home.shared.core);
             // Afterwards: threads that link or localize its half-channels from here on go by the
             // new home.
-            // home.
             component::share_channels(component);
             #[cfg(loom)]
             world::share_movers(home);
@@ -716,7 +716,7 @@ impl Worker {
     /// Polls the inbox for as long as a wake-up would take. True if something came.
     fn look_out(&'static self) -> bool {
         // A model has no patience.
-        if cfg!(loom) || all().len() == 1 {
+        if cfg!(loom) || all().len() == 1 || Mechanism::Spin.is_off() {
             return false;
         }
         let patience = self.mine.patience.get();
