@@ -7,6 +7,7 @@
 
 pub mod catalogue;
 pub mod embedded;
+pub mod grades;
 pub mod heap;
 pub mod measure;
 pub mod peers;
