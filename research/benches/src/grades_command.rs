@@ -55,10 +55,8 @@ impl Grades {
 
     /// Runs both sides of each load with few rounds, for their answers.
     pub(crate) fn check(&mut self, grade: &Grade) -> Result<(), String> {
-        let loads = grade.loads.iter();
-        loads
-            .map(|load| check(&mut self.programs, grade, load))
-            .collect()
+        let mut loads = grade.loads.iter();
+        loads.try_for_each(|load| check(&mut self.programs, grade, load))
     }
 
     /// Prints the table for `docs/internals/grades.md`, if anything was measured.

@@ -15,8 +15,9 @@ use crate::measure::{Run, in_turn, pin, run};
 use crate::peers;
 use crate::runtime::Effort;
 
-/// Wanted duration of a run, in seconds: a hundred times a program's start.
-const RUN_S: f64 = 0.2;
+/// Wanted duration of a run, in seconds: many times a program's start, and short enough that all
+/// grades together take some ten minutes.
+const RUN_S: f64 = 0.15;
 /// Runs to find the rounds for it.
 const TRIES: usize = 24;
 /// Programs count rounds in 32 bits, and many multiply them.
