@@ -19,10 +19,10 @@ pub struct Grade {
     pub loads: &'static [Load],
 }
 
-/// How the second side is made to do without the mechanism.
+/// The way in which the second side does without the mechanism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Off {
-    /// Not at all: the sides are the same, and differ by chance alone.
+    /// None: the sides are the same, and differ by chance alone.
     Same,
     /// The build that can do without mechanisms, of which none is off: both sides have all.
     Build,
@@ -61,8 +61,8 @@ pub enum Input {
     Rounds,
     /// Components, then rounds.
     Allocators(u32),
-    /// Of `servers/section`: rounds, two clients on the last core, integers of the server and of a
-    /// client.
+    /// Input of `servers/section`: rounds, two clients on the last core, integers of the server and
+    /// of a client.
     Section(u32),
 }
 
