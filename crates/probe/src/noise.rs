@@ -33,17 +33,6 @@ pub struct CoreNoise {
     pub steal_share: Option<f64>,
 }
 
-impl CoreNoise {
-    /// The share of time lost in gaps, 0 to 1.
-    pub fn lost_share(&self) -> f64 {
-        if self.seconds > 0.0 {
-            self.lost_ns / 1e9 / self.seconds
-        } else {
-            0.0
-        }
-    }
-}
-
 /// The bucket of a gap, in nanoseconds; None below [`GAP_MIN_NS`].
 pub fn bucket(gap_ns: f64) -> Option<usize> {
     (gap_ns >= GAP_MIN_NS).then(|| {

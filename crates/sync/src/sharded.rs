@@ -21,9 +21,9 @@ use crate::{CallError, Mode, NoProprietor, Owned, Statistics};
 /// ```
 ///
 /// Shards are independent: one thread's requests to different shards have no order.
-pub struct Sharded<T: Send + 'static, S = RandomState> {
+pub struct Sharded<T: Send + 'static> {
     shards: Box<[Owned<T>]>,
-    hasher: S,
+    hasher: RandomState,
 }
 
 impl<T: Send + 'static> Sharded<T> {
@@ -34,27 +34,12 @@ impl<T: Send + 'static> Sharded<T> {
     pub fn build(
         count: usize,
         builder: impl Fn(usize) -> crate::Builder<T>,
-        data: impl FnMut(usize) -> T,
-    ) -> Result<Sharded<T>, NoProprietor> {
-        Sharded::build_with_hasher(count, builder, data, RandomState::new())
-    }
-}
-
-impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
-    /// Makes shards with a hasher of the caller's.
-    ///
-    /// # Errors
-    /// As [`build`](Sharded::build).
-    pub fn build_with_hasher(
-        count: usize,
-        builder: impl Fn(usize) -> crate::Builder<T>,
         mut data: impl FnMut(usize) -> T,
-        hasher: S,
-    ) -> Result<Sharded<T, S>, NoProprietor> {
+    ) -> Result<Sharded<T>, NoProprietor> {
         let shards = (0..count.max(1)).map(|index| builder(index).build(data(index)));
         Ok(Sharded {
             shards: shards.collect::<Result<_, _>>()?,
-            hasher,
+            hasher: RandomState::new(),
         })
     }
 
@@ -106,9 +91,7 @@ impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
     {
         self.shard_of(key).post(closure);
     }
-}
 
-impl<T: Send + 'static, S> Sharded<T, S> {
     /// All shards, in order.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = &Owned<T>> {
         self.shards.iter()
@@ -133,8 +116,8 @@ impl<T: Send + 'static, S> Sharded<T, S> {
     }
 }
 
-impl<T: Send + 'static, S: Clone> Clone for Sharded<T, S> {
-    fn clone(&self) -> Sharded<T, S> {
+impl<T: Send + 'static> Clone for Sharded<T> {
+    fn clone(&self) -> Sharded<T> {
         Sharded {
             shards: self.shards.clone(),
             hasher: self.hasher.clone(),
@@ -142,7 +125,7 @@ impl<T: Send + 'static, S: Clone> Clone for Sharded<T, S> {
     }
 }
 
-impl<T: Send + 'static, S> fmt::Debug for Sharded<T, S> {
+impl<T: Send + 'static> fmt::Debug for Sharded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.shards.iter()).finish()
     }

@@ -46,11 +46,6 @@ impl Event {
         Event::Migrations,
     ];
 
-    /// True if the processor counts it, rather than the kernel.
-    pub fn is_hardware(self) -> bool {
-        self.code().0 == TYPE_HARDWARE
-    }
-
     /// Type and number from `<linux/perf_event.h>`.
     fn code(self) -> (u32, u64) {
         match self {

@@ -436,11 +436,6 @@ impl Requests {
         self.cancel(key, RECEIVE);
     }
 
-    /// Cancels all polls with a key; each is reported a last time.
-    pub fn cancel_poll(&mut self, key: u64) {
-        self.cancel(key, POLL);
-    }
-
     /// Submits all requests without waiting.
     pub fn hand_in(&mut self) {
         if !self.ring.submission().is_empty() {

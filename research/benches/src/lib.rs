@@ -8,6 +8,7 @@
 pub mod catalogue;
 pub mod earlier;
 pub mod embedded;
+pub mod grades;
 pub mod heap;
 pub mod measure;
 pub mod peers;

@@ -9,6 +9,7 @@ mod cachet_command;
 mod command_speed;
 mod earlier_report;
 mod embedded_command;
+mod grades_command;
 mod heap_report;
 mod heaps_command;
 mod message_model;
@@ -25,6 +26,7 @@ mod sync_command;
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::earlier::Earlier;
 use hearth_benches::embedded::SHAPES;
+use hearth_benches::grades::rows::GRADES;
 use hearth_benches::heap::allocators::{self, Allocator};
 use hearth_benches::heap::session;
 use hearth_benches::heap::workloads::{Group, Size};
@@ -142,6 +144,11 @@ fn main() -> ExitCode {
     for name in net_command::names().filter(|name| request.wants(name)) {
         keep(&name, net_command::net(&name, effort));
     }
+    let mut grades = grades_command::Grades::default();
+    for grade in GRADES.iter().filter(|grade| request.wants(grade.name)) {
+        keep(grade.name, grades.row(grade, effort));
+    }
+    grades.print();
     if request.wants(HEAP) {
         let (size, usual) = if request.brief {
             (Size::Brief, heap_report::REPEATS_BRIEF)
@@ -211,6 +218,10 @@ fn small(request: &Request) -> ExitCode {
     for shape in SHAPES.iter().filter(|shape| request.wants(shape.name)) {
         tell(shape.name, embedded_command::check(shape));
     }
+    let mut grades = grades_command::Grades::default();
+    for grade in GRADES.iter().filter(|grade| request.wants(grade.name)) {
+        tell(grade.name, grades.check(grade));
+    }
     if request.wants(HEAP) {
         let (all, _) = allocators::installed(&request.heap.with);
         let checked = all
@@ -238,6 +249,7 @@ fn names() -> String {
         .chain(placements.iter().map(String::as_str))
         .chain(nets.iter().map(String::as_str))
         .chain(embedded_command::names())
+        .chain(grades_command::names())
         .chain([HEAP])
         .collect::<Vec<_>>()
         .join(" ")
@@ -247,7 +259,7 @@ fn usage() -> String {
     format!(
         "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record] [--before TREE]\n\
          names: {}\n\
-         groups: compute channels runtime savina placements rust-talk net\n\
+         groups: compute channels runtime savina placements rust-talk net grades\n\
          of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
          which is --brief]; its groups: {}",
         names(),
@@ -282,6 +294,9 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
             "rust-talk" => request
                 .names
                 .extend(embedded_command::names().map(str::to_owned)),
+            grades_command::GROUP => request
+                .names
+                .extend(grades_command::names().map(str::to_owned)),
             net_command::GROUP => request.names.extend(net_command::names()),
             "placements" => request.names.extend(placements_command::names()),
             "channels" => request.names.extend(of_clock(Clock::Wall)),

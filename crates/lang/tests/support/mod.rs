@@ -64,8 +64,3 @@ pub(crate) fn fences(markdown: &str) -> Vec<(String, String)> {
     }
     blocks
 }
-
-/// Is a block with this info string there to show a mistake, or what earns a warning?
-pub(crate) fn shows_it(info: &str) -> bool {
-    info == "insense,error" || info == "insense,warning"
-}

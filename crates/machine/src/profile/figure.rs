@@ -98,16 +98,6 @@ impl Figure {
         }
     }
 
-    /// The half width of the interval relative to the value; zero for a value of zero.
-    #[must_use]
-    pub fn relative_uncertainty(&self) -> f64 {
-        if self.value == 0.0 {
-            0.0
-        } else {
-            (self.high - self.low) / 2.0 / self.value.abs()
-        }
-    }
-
     /// Whether the figure is valid: finite, and inside its interval.
     #[must_use]
     pub fn is_sound(&self) -> bool {

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::{Exchange, Model, PredictError, Question, Tuning};
 use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
-use hearth_stats::{median, quantile};
+use hearth_stats::quantile;
 
 /// Residual above which the loss is linear: outliers of 30 % or more.
 const HUBER: f64 = 0.3;
@@ -383,13 +383,5 @@ impl FitReport {
     pub fn log_spread_of(&self, carrier: Carrier) -> f64 {
         let own = self.log_spreads.get(&carrier);
         own.copied().unwrap_or(self.log_spread)
-    }
-
-    /// The median of the held-out misses as a factor's logarithm, beside the 95 % of
-    /// [`FitReport::log_spread`].
-    #[must_use]
-    pub fn log_median(&self) -> f64 {
-        let misses: Vec<f64> = self.pairs.iter().map(|(p, m)| (p / m).ln().abs()).collect();
-        median(&misses).unwrap_or(0.0)
     }
 }

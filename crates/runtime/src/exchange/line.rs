@@ -9,6 +9,7 @@ use crate::abi::{Channel, Component, Value};
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
 use crate::ground::sync::{AtomicUsize, Mutex, Ordering, PlainCell, boxed, lock};
+use crate::ground::without::Mechanism;
 
 /// The receiver is blocked.
 pub(super) const WAITS: usize = 1;
@@ -114,6 +115,9 @@ impl Line {
 
     /// Prefetches the line for writing: read first, it would travel twice.
     pub(super) fn fetch(&self) {
+        if Mechanism::Prefetch.is_off() {
+            return;
+        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch affects only caches.
         unsafe {

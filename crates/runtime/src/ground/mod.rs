@@ -14,3 +14,4 @@ pub(crate) mod planted_faults;
 pub(crate) mod runtime;
 pub(crate) mod settings;
 pub(crate) mod sync;
+pub(crate) mod without;

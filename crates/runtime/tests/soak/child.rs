@@ -166,12 +166,6 @@ fn hang(what: &str) -> ! {
         let read = |name| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         eprintln!("soak: {} {}", read("stat").trim(), read("wchan"));
     }
-    if std::env::var_os("HEARTH_SOAK_DEBUG").is_some() {
-        eprintln!("soak: process {} waits for a debugger", std::process::id());
-        loop {
-            std::thread::park();
-        }
-    }
     // If all sleep, the runtime prints the deadlock report and ends the process.
     machine::expect_nothing_more();
     std::thread::sleep(Duration::from_secs(5));

@@ -39,6 +39,7 @@ pub(crate) use workers::{
 use crate::abi::Component;
 use crate::ground::options::{self, Carrying};
 use crate::ground::runtime::{self, Runtime};
+use crate::ground::without::Mechanism;
 use crate::seats::seat::{Seat, seat_of};
 
 /// Stack of a thread that runs components or serves descriptors, in bytes. Only touched pages cost
@@ -72,6 +73,7 @@ pub(crate) fn see_to_outside() {
     }
     match options::get().carrying {
         Carrying::Threads => threads::see_to_outside(),
+        Carrying::Workers if Mechanism::Poller.is_off() => threads::see_to_outside(),
         Carrying::Workers => workers::see_to_outside(),
     }
 }

@@ -32,6 +32,7 @@ use crate::ground::runtime::Part;
 #[cfg(not(loom))]
 use crate::ground::sync::lock_std;
 use crate::ground::sync::{Mutex, MutexGuard, Ordering, boxed, lock};
+use crate::ground::without::Mechanism;
 use crate::seats::seat::{Seat, seat_of};
 
 /// A hub.
@@ -148,7 +149,7 @@ impl Hub {
 /// Initial place of a half-channel, created for a component of this worker: the worker's mark, or,
 /// without a worker, a hub of its own.
 pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
-    if let Some(mark) = carrier::mark_of(home) {
+    if let Some(mark) = carrier::mark_of(home).filter(|_| !Mechanism::Local.is_off()) {
         return (mark, None);
     }
     let hub = Hub::take();
@@ -307,7 +308,8 @@ unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
         // leave.
         (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)
     };
-    let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
+    let stays = Mechanism::Local.is_off() || Mechanism::Return.is_off();
+    let worker = carrier::own_worker().filter(|worker| !stays && all_at(worker, &state));
     let Some(worker) = worker else {
         return Err(Guard::Hub(state));
     };

@@ -18,6 +18,7 @@ use super::{Channel, Inner, Waiter};
 use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::exchange::carrier::{self, Entered};
 use crate::exchange::values::object;
+use crate::ground::without::Mechanism;
 use crate::seats::seat::{Registration, Seat, Waiting, next_round, seat_of};
 use crate::seats::waiting::{
     self, NOTHING, OFFERS, RECEIVES, SELECTED, SELECTS, SENDS, SENDS_COPY, SENDS_MOVING,
@@ -152,10 +153,11 @@ pub(super) unsafe fn send(
         let selects = (*receiver).waiting == SELECTED;
         let is_quick = !object::is_reference(payload)
             || moves && payload.flat && object::is_unique(payload, value)
-            || object::flat_size(payload, value).is_some_and(|size| size <= QUICK);
+            || object::flat_size(payload, value).is_some_and(|size| size <= QUICK)
+                && !Mechanism::Quick.is_off();
         if is_quick {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
-            if selects {
+            if selects && !Mechanism::Behind.is_off() {
                 carrier::ready_here_last(receiver);
             } else {
                 carrier::ready_here(receiver);

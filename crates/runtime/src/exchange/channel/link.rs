@@ -36,6 +36,7 @@ use crate::exchange::line::{
     FULL, GIVEN, Line, TAKEN, TELL_RECEIVER, TELL_SENDER, WAITS, Watch, of_mark,
 };
 use crate::ground::sync::{Ordering, spin_loop};
+use crate::ground::without::Mechanism;
 use crate::hooks::{Canary, sings};
 use crate::seats::waiting;
 
@@ -64,6 +65,7 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
         && ptr::eq(peer.sole.get(), channel)
         && are_quiet
         && stay
+        && !Mechanism::Link.is_off()
 }
 
 /// Links a half-channel with its only peer, if possible. The hub's guard must be dropped next.

@@ -43,6 +43,7 @@ use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{
     AtomicU32, AtomicUsize, Lazily, Ordering, PlainCell as Cell, boxed, fence,
 };
+use crate::ground::without::Mechanism;
 use crate::hooks::{Canary, sings};
 use crate::seats::registry::Label;
 use crate::seats::seat::{Seat, seat_of};
@@ -619,7 +620,7 @@ impl Channel {
     pub(crate) fn is_reconsidered(&self) -> bool {
         let misses = self.misses.get().saturating_add(1);
         self.misses.set(misses);
-        RECONSIDERED.contains(&misses)
+        RECONSIDERED.contains(&misses) && (misses == RECONSIDERED[0] || !Mechanism::Again.is_off())
     }
 
     /// Its place; stale at once unless the caller has leave.

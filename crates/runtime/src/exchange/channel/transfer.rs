@@ -4,6 +4,7 @@ use super::Waiter;
 use crate::abi::{Component, Held, Type, Value, held_of};
 use crate::exchange::carrier::waits;
 use crate::exchange::values::object;
+use crate::ground::without::Mechanism;
 use crate::hooks::simulation;
 use crate::seats::offer::Claim;
 use crate::seats::seat::Seat;
@@ -148,7 +149,7 @@ pub(super) unsafe fn pass(
         if !moves {
             return object::copy(to, payload, value);
         }
-        if object::is_unique(payload, value) {
+        if object::is_unique(payload, value) && !Mechanism::Move.is_off() {
             return value;
         }
         let copy = object::copy(to, payload, value);

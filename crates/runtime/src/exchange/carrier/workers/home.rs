@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::WORKERS;
 use super::Worker;
 use crate::abi::Component;
+use crate::ground::without::Mechanism;
 
 /// In a half-channel's place, a worker's mark is one more than its address.
 pub(super) const MARK: usize = 1;
@@ -56,5 +57,18 @@ pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
             workers.map_or(home, |workers| &raw const workers[stand_in.shared.index])
         }
         _ => home,
+    }
+}
+
+impl Worker {
+    /// The component that runs next, ahead of the queue; null for none.
+    pub(super) fn partner(&self) -> *mut Component {
+        let next = self.next.get();
+        if Mechanism::Partner.is_off() && !next.is_null() {
+            self.next.set(ptr::null_mut());
+            self.push(next);
+            return ptr::null_mut();
+        }
+        next
     }
 }

@@ -11,6 +11,7 @@ use crate::abi::{Component, Step};
 use crate::exchange::channel::Channel;
 use crate::exchange::line::{self, Line, Watch};
 use crate::ground::sync::{MutexGuard, Ordering, compiler_fence, lock, yield_now};
+use crate::ground::without::Mechanism;
 use crate::hooks::simulation;
 
 /// Acquires leave for both workers. The calling thread must not be busy with either.
@@ -241,7 +242,7 @@ impl Worker {
     pub(super) fn reopen(&self) {
         let may_open = !self.shared.is_stand_in
             && self.shared.detached.load(Ordering::Relaxed) == 0
-            && (membarrier::is_available() || simulation::is_on());
+            && (membarrier::is_available() && !Mechanism::Barrier.is_off() || simulation::is_on());
         if may_open {
             self.gate.store(self.mark(), Ordering::Release);
         }

@@ -74,6 +74,7 @@ use crate::ground::sync::{
     AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, PlainCell as Cell, Word, fence,
     membarrier,
 };
+use crate::ground::without::Mechanism;
 use crate::ground::{exits, options};
 use crate::hooks::simulation;
 use crate::outside::idle;
@@ -220,7 +221,7 @@ fn all() -> &'static [Worker] {
         let workers: Vec<Worker> = (0..count)
             .map(|index| Worker::new(index, core_of(index), false))
             .collect();
-        if membarrier::is_available() {
+        if membarrier::is_available() && !Mechanism::Barrier.is_off() {
             for worker in &workers {
                 worker.gate.store(worker.mark(), Ordering::Relaxed);
             }
@@ -461,7 +462,7 @@ impl Worker {
         }
         // Every time, since the next run may be long.
         self.empty_inbox();
-        let next = self.next.get();
+        let next = self.partner();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
             self.next.set(ptr::null_mut());
             mine.streak.set(mine.streak.get() + 1);
@@ -567,7 +568,7 @@ impl Worker {
     /// Polls the inbox for as long as a wake-up would take. True if something came.
     fn look_out(&'static self) -> bool {
         // A model has no patience.
-        if cfg!(loom) || all().len() == 1 {
+        if cfg!(loom) || all().len() == 1 || Mechanism::Spin.is_off() {
             return false;
         }
         let patience = self.mine.patience.get();

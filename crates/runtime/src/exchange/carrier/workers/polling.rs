@@ -17,6 +17,7 @@ use super::runner::Runner;
 use super::{Worker, all};
 use crate::ground::runtime::{self, Part};
 use crate::ground::sync::{Ordering, fence};
+use crate::ground::without::Mechanism;
 use crate::outside::idle::{self, Visit};
 use crate::outside::poller::{self, Ready};
 
@@ -29,7 +30,7 @@ static TAKEN: Part<AtomicBool> = Part::new(AtomicBool::default);
 
 /// Whether there is something to wait for, and no worker that waits.
 pub(super) fn is_open() -> bool {
-    poller::is_needed() && !TAKEN.load(Ordering::Relaxed)
+    poller::is_needed() && !TAKEN.load(Ordering::Relaxed) && !Mechanism::Poller.is_off()
 }
 
 /// Takes the token if it is of use.

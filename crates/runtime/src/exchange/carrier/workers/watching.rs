@@ -4,6 +4,7 @@ use super::{WATCHES, Worker};
 use crate::exchange::channel::link;
 use crate::exchange::line::{Line, Watch};
 use crate::ground::sync::Ordering;
+use crate::ground::without::Mechanism;
 
 impl Worker {
     /// # Safety
@@ -12,7 +13,7 @@ impl Worker {
         // SAFETY: as the caller promises.
         unsafe {
             self.change_watches(|watches| {
-                let has_room = watches.len() < WATCHES;
+                let has_room = watches.len() < WATCHES && !Mechanism::Watch.is_off();
                 if has_room {
                     watches.push(watch);
                 }
