@@ -1,6 +1,6 @@
 //! Random well-typed programs through the whole compiler, run, and compared with the oracle.
 
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use hearth_testing::generate::{self, Case};
 use hearth_testing::toolchain::{End, Ran, Toolchain, Workshop, run};
 use hearth_testing::tree::Program;
@@ -29,7 +29,7 @@ pub enum Fault {
 
 /// Compiles and runs one program; None if it behaves correctly.
 pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
-    let compiled = compile(&case.text, "random.isf", &Options::default());
+    let compiled = compile(&case.text, "random.isf", &CompileOptions::default());
     let Some(c) = compiled.c else {
         let mut told = String::new();
         for diagnostic in compiled.diagnostics.iter().filter(|d| d.is_error()).take(5) {
@@ -85,7 +85,7 @@ pub fn smaller(case: &Case, fault: &Fault, toolchain: &Toolchain, time: Duration
     let fails = |program: &Program| {
         let text = text::print(program, seed);
         // The oracle relies on correct programs.
-        compile(&text, "random.isf", &Options::default())
+        compile(&text, "random.isf", &CompileOptions::default())
             .c
             .as_ref()?;
         let expected = oracle::expect(program).ok()?;

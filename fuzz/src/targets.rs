@@ -1,6 +1,6 @@
 //! Checks of a text. Each target panics when the compiler breaks a promise.
 
-use hearth_lang::compile::{Checked, Options, check, compile};
+use hearth_lang::compile::{Checked, CompileOptions, check, compile};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::format::format;
 use hearth_lang::source::SourceId;
@@ -28,7 +28,7 @@ fn parses(text: &str) {
 
 /// The checker returns a program exactly if there is no error.
 fn checks(text: &str) {
-    let checked = check(text, &Options::default());
+    let checked = check(text, &CompileOptions::default());
     inspect(&checked.diagnostics, text);
     let errors = checked.diagnostics.iter().any(Diagnostic::is_error);
     assert_eq!(
@@ -46,7 +46,7 @@ fn formats(text: &str) {
     let again = format(&formatted).expect("formatted text can be formatted");
     assert!(again == formatted, "formatting is not stable");
     let summary = |text: &str| -> Vec<String> {
-        let Checked { diagnostics, .. } = check(text, &Options::default());
+        let Checked { diagnostics, .. } = check(text, &CompileOptions::default());
         // Warnings about separating line breaks may differ; errors may not.
         let errors = diagnostics.iter().filter(|d| d.is_error());
         errors
@@ -66,11 +66,11 @@ fn formats(text: &str) {
 
 /// Correct programs have C code, the same each time; others have none.
 fn compiles(text: &str) {
-    let compiled = compile(text, "fuzz.isf", &Options::default());
+    let compiled = compile(text, "fuzz.isf", &CompileOptions::default());
     let errors = compiled.diagnostics.iter().any(Diagnostic::is_error);
     assert_eq!(compiled.c.is_some(), !errors, "C beside errors");
     if compiled.c.is_some() {
-        let again = compile(text, "fuzz.isf", &Options::default());
+        let again = compile(text, "fuzz.isf", &CompileOptions::default());
         assert!(again.c == compiled.c, "two compilations differ");
     }
 }
@@ -93,7 +93,7 @@ fn inspect(diagnostics: &[Diagnostic], text: &str) {
 /// The C of a program without everything that depends on the layout of its text: `#line`
 /// directives, and in the sites of messages the line, the column and the quoted text.
 fn without_places(text: &str) -> Option<String> {
-    let c = compile(text, "fuzz.isf", &Options::default()).c?;
+    let c = compile(text, "fuzz.isf", &CompileOptions::default()).c?;
     let kept = c
         .lines()
         .filter(|line| !line.trim_start().starts_with("#line"));

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cachet::options::{Arguments, Options, Wanted};
+use cachet::options::{Arguments, ServerOptions, Wanted};
 use cachet::server::Running;
 use clap::Parser;
 use hearth_machine::profile::Brief;
@@ -52,7 +52,7 @@ fn fail(text: &str, code: u8) -> ExitCode {
 }
 
 /// Number of descriptors that a server with these options needs.
-fn descriptors(options: &Options) -> u64 {
+fn descriptors(options: &ServerOptions) -> u64 {
     // An adaptive server has threads for two mechanisms.
     let each = match options.pattern {
         Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
@@ -65,7 +65,7 @@ fn descriptors(options: &Options) -> u64 {
         .saturating_add(DESCRIPTORS)
 }
 
-fn serve(options: Options) -> ExitCode {
+fn serve(options: ServerOptions) -> ExitCode {
     if service::is_superuser() && options.user.is_none() {
         return fail(
             "started as root: name the user to become with -u (-u root to stay root)",

@@ -209,7 +209,7 @@ pub struct Arguments {
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"
 )]
-pub struct Options {
+pub struct ServerOptions {
     /// The port; 0 for any.
     pub port: u16,
     /// Addresses to listen on; all if empty.
@@ -276,7 +276,7 @@ pub struct Options {
 #[derive(Debug)]
 pub enum Wanted {
     /// To start a server.
-    Server(Box<Options>),
+    Server(Box<ServerOptions>),
     /// To print the version.
     Version,
     /// To print the licences.
@@ -331,7 +331,7 @@ impl Arguments {
             return Ok(Wanted::License);
         }
         self.refuse_impossible()?;
-        let mut options = Options {
+        let mut options = ServerOptions {
             port: self.port,
             listen: self
                 .listen
@@ -427,7 +427,7 @@ impl Arguments {
     }
 }
 
-impl Options {
+impl ServerOptions {
     fn extend(&mut self, text: &str) -> Result<(), WrongOption> {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),

@@ -47,7 +47,7 @@ mod module;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-use hearth_lang::compile::{Options, compile as compile_to_c};
+use hearth_lang::compile::{CompileOptions, compile as compile_to_c};
 use hearth_lang::diagnostic::Severity;
 use hearth_lang::source::{SourceId, Sources};
 use hearth_terminal::render::Renderer;
@@ -124,9 +124,9 @@ struct Translated {
 /// Translates a program. The error has all mistakes, as `hearth check` shows them.
 fn translate(program: &Path, text: &str, package: &str) -> Result<Translated, String> {
     let name = program.display().to_string();
-    let options = Options {
+    let options = CompileOptions {
         hosted: true,
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let compiled = compile_to_c(text, &name, &options);
     let sources = Sources::new(&name, text);

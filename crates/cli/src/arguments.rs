@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use hearth_driver::run_plan::{POLICIES, PlaceOption};
-use hearth_lang::compile::{Options, Prelude};
+use hearth_lang::compile::{CompileOptions, Prelude};
 use hearth_machine::topology::Bytes;
 use hearth_study_arguments::Study;
 
@@ -20,7 +20,7 @@ pub(crate) mod top;
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
-use place::Place as Placing;
+use place::PlaceArguments;
 use top::Top;
 
 const STYLES: Styles = Styles::styled()
@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Probe(Probe),
     Predict(Predict),
     Advise(Advise),
-    Place(Placing),
+    Place(PlaceArguments),
     Machine(Machine),
     Locality(Locality),
     Heap(Heap),
@@ -122,8 +122,8 @@ pub(crate) struct Compatibility {
 }
 
 impl Compilation {
-    pub(crate) fn options(&self, compatibility: Option<&Compatibility>) -> Options {
-        Options {
+    pub(crate) fn options(&self, compatibility: Option<&Compatibility>) -> CompileOptions {
+        CompileOptions {
             prelude: self.prelude.into(),
             compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
             hosted: false,

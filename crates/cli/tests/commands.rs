@@ -17,13 +17,13 @@ const PROFILE: &str =
     r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 51200.0}}}"#;
 
 /// A folder with programs, and the command called in it.
-struct Place {
+struct ProgramFolder {
     folder: PathBuf,
 }
 
-impl Place {
+impl ProgramFolder {
     fn new(name: &str) -> Self {
-        Place {
+        ProgramFolder {
             folder: empty_folder(name),
         }
     }
@@ -50,7 +50,7 @@ impl Place {
 
 /// Compares what a command says with what is kept, and its exit code.
 #[track_caller]
-fn says(name: &str, place: &Place, command: &mut Command, exit: i32) {
+fn says(name: &str, place: &ProgramFolder, command: &mut Command, exit: i32) {
     let found = outcome(command, None).unwrap();
     let words: Vec<_> = command
         .get_args()
@@ -78,7 +78,7 @@ fn is_root() -> bool {
 
 #[test]
 fn help_is_good_reading() {
-    let place = Place::new("help");
+    let place = ProgramFolder::new("help");
     for words in [
         &["--help"][..],
         &["run", "--help"],
@@ -95,7 +95,7 @@ fn help_is_good_reading() {
 
 #[test]
 fn help_can_be_asked_for_by_a_word() {
-    let place = Place::new("help-word");
+    let place = ProgramFolder::new("help-word");
     for (word, option) in [
         (&["help", "run"][..], &["run", "--help"][..]),
         (&["help", "heap", "top"], &["heap", "top", "--help"]),
@@ -108,7 +108,7 @@ fn help_can_be_asked_for_by_a_word() {
 
 #[test]
 fn wrong_command_lines() {
-    let place = Place::new("usage").with("a.isf", HELLO);
+    let place = ProgramFolder::new("usage").with("a.isf", HELLO);
     let cases: &[(&str, &[&str])] = &[
         ("usage-nothing", &[]),
         ("usage-unknown-command", &["rnu", "a.isf"]),
@@ -132,7 +132,7 @@ fn wrong_command_lines() {
 
 #[test]
 fn files_that_are_no_programs() {
-    let place = Place::new("inputs")
+    let place = ProgramFolder::new("inputs")
         .with("hello.isf", HELLO)
         .with("empty.isf", "")
         .with("blank.isf", " \n\t\n")
@@ -169,7 +169,7 @@ fn files_that_are_no_programs() {
 fn a_file_that_may_not_be_read() {
     if is_root() {
         // Nothing is unreadable to root; a file that is no file comes near.
-        let place = Place::new("unreadable");
+        let place = ProgramFolder::new("unreadable");
         symlink("loop.isf", place.path("loop.isf")).unwrap();
         let found = place.call(&["run", "loop.isf"]);
         assert_eq!(found.code(), Some(2));
@@ -179,7 +179,7 @@ fn a_file_that_may_not_be_read() {
         );
         return;
     }
-    let place = Place::new("unreadable").with("secret.isf", HELLO);
+    let place = ProgramFolder::new("unreadable").with("secret.isf", HELLO);
     fs::set_permissions(place.path("secret.isf"), fs::Permissions::from_mode(0o000)).unwrap();
     let found = place.call(&["run", "secret.isf"]);
     assert_eq!(
@@ -197,7 +197,7 @@ fn a_line_of_a_megabyte() {
     }
     assert!(text.len() > 1_000_000);
     text.push_str("y = absent\n");
-    let place = Place::new("long-line").with("long.isf", &text);
+    let place = ProgramFolder::new("long-line").with("long.isf", &text);
     let found = place.call(&["check", "long.isf"]);
     assert_eq!(found.code(), Some(1));
     assert!(
@@ -210,7 +210,7 @@ fn a_line_of_a_megabyte() {
 
 #[test]
 fn mistakes_in_programs_end_with_1() {
-    let place = Place::new("mistakes").with("bad.isf", "x = 3\ny := x + z\n");
+    let place = ProgramFolder::new("mistakes").with("bad.isf", "x = 3\ny := x + z\n");
     says(
         "program-errors",
         &place,
@@ -228,7 +228,7 @@ fn mistakes_in_programs_end_with_1() {
 
 #[test]
 fn json_is_for_editors() {
-    let place = Place::new("json").with("bad.isf", "é = 3\ns = \"é\" ; y = z\n");
+    let place = ProgramFolder::new("json").with("bad.isf", "é = 3\ns = \"é\" ; y = z\n");
     says(
         "json",
         &place,
@@ -239,7 +239,7 @@ fn json_is_for_editors() {
 
 #[test]
 fn json_can_be_read_from_standard_input() {
-    let place = Place::new("json-stdin");
+    let place = ProgramFolder::new("json-stdin");
     let found = outcome(
         &mut place.command(&["check", "--json", "-"]),
         Some(b"y = z\n"),
@@ -255,7 +255,7 @@ fn json_can_be_read_from_standard_input() {
 
 #[test]
 fn sizes_are_told_member_by_member() {
-    let place = Place::new("sizes");
+    let place = ProgramFolder::new("sizes");
     let program = root().join("examples/03-ping-pong.isf");
     fs::copy(program, place.path("ping.isf")).unwrap();
     says(
@@ -268,7 +268,7 @@ fn sizes_are_told_member_by_member() {
 
 #[test]
 fn exit_codes_and_arguments_are_the_programs_own() {
-    let place = Place::new("own").with("boom.isf", "n = 0\nprintInt(1 / n)\n");
+    let place = ProgramFolder::new("own").with("boom.isf", "n = 0\nprintInt(1 / n)\n");
     let found = place.call(&["run", "boom.isf"]);
     assert_eq!(found.code(), Some(1), "{found:?}");
     assert!(
@@ -279,14 +279,14 @@ fn exit_codes_and_arguments_are_the_programs_own() {
 
 #[test]
 fn standard_input_reaches_the_program() {
-    let place = Place::new("stdin").with("echo.isf", "s = getString()\nprintString(s)\n");
+    let place = ProgramFolder::new("stdin").with("echo.isf", "s = getString()\nprintString(s)\n");
     let found = outcome(&mut place.command(&["run", "echo.isf"]), Some(b"a word\n")).unwrap();
     assert_eq!(found.stdout, "a word");
 }
 
 #[test]
 fn a_program_from_standard_input_runs() {
-    let place = Place::new("piped");
+    let place = ProgramFolder::new("piped");
     let found = outcome(&mut place.command(&["run", "-"]), Some(HELLO.as_bytes())).unwrap();
     assert_eq!(
         (found.stdout.as_str(), found.code()),
@@ -299,7 +299,7 @@ fn a_program_from_standard_input_runs() {
 
 #[test]
 fn a_signal_ends_the_program_itself() {
-    let place = Place::new("signal").with(
+    let place = ProgramFolder::new("signal").with(
         "wait.isf",
         "printString(\"ready\\n\")\ntick = new in bool\nsetTimer(tick, 3600.0, false)\nreceive t from tick\n",
     );
@@ -327,7 +327,7 @@ fn a_signal_ends_the_program_itself() {
 
 #[test]
 fn an_unchanged_program_is_not_built_again() {
-    let place = Place::new("unchanged").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("unchanged").with("hello.isf", HELLO);
     let cache = place.path("cache");
     let run = |cc: &str| {
         let mut command = plain_hearth();
@@ -371,7 +371,7 @@ fn an_unchanged_program_is_not_built_again() {
 
 #[test]
 fn warnings_come_again_with_a_kept_build() {
-    let place = Place::new("warnings").with(
+    let place = ProgramFolder::new("warnings").with(
         "warn.isf",
         "type I is interface()\ncomponent C presents I {\n  constructor() { }\n  \
          behaviour { stop ; printInt(1) }\n}\nc = new C()\n",
@@ -384,7 +384,7 @@ fn warnings_come_again_with_a_kept_build() {
 
 #[test]
 fn runs_at_the_same_time_do_not_disturb_each_other() {
-    let place = Place::new("together").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("together").with("hello.isf", HELLO);
     let cache = place.path("cache");
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..8)
@@ -407,7 +407,7 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
 
 #[test]
 fn a_damaged_cache_is_mended() {
-    let place = Place::new("damaged").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("damaged").with("hello.isf", HELLO);
     let cache = place.path("cache");
     let run = || {
         let mut command = place.command(&["run", "hello.isf"]);
@@ -427,7 +427,7 @@ fn a_damaged_cache_is_mended() {
 
 #[test]
 fn a_cache_that_cannot_be_written_is_done_without() {
-    let place = Place::new("no-cache")
+    let place = ProgramFolder::new("no-cache")
         .with("hello.isf", HELLO)
         .with("file", "");
     let temporary = empty_folder("no-cache-temporary");
@@ -453,7 +453,7 @@ fn a_cache_that_cannot_be_written_is_done_without() {
 
 #[test]
 fn without_a_home_there_is_no_cache_and_no_complaint() {
-    let place = Place::new("homeless").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("homeless").with("hello.isf", HELLO);
     let mut command = place.command(&["run", "hello.isf"]);
     command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
     let found = outcome(&mut command, None).unwrap();
@@ -464,7 +464,7 @@ fn without_a_home_there_is_no_cache_and_no_complaint() {
 }
 
 /// A C compiler that says something and fails.
-fn failing_compiler(place: &Place, says: &str) -> String {
+fn failing_compiler(place: &ProgramFolder, says: &str) -> String {
     let path = place.path("failing-cc");
     fs::write(&path, format!("#!/bin/sh\necho '{says}' >&2\nexit 1\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -473,7 +473,7 @@ fn failing_compiler(place: &Place, says: &str) -> String {
 
 #[test]
 fn a_full_disk() {
-    let place = Place::new("full").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("full").with("hello.isf", HELLO);
     let cc = failing_compiler(
         &place,
         "fatal error: error writing to x.s: No space left on device",
@@ -500,7 +500,7 @@ fn a_full_disk() {
 
 #[test]
 fn no_c_compiler() {
-    let place = Place::new("no-cc")
+    let place = ProgramFolder::new("no-cc")
         .with("hello.isf", HELLO)
         .with("bad.isf", "x = y\n");
     let without = |words: &[&str]| {
@@ -526,7 +526,7 @@ fn no_c_compiler() {
 
 #[test]
 fn a_c_compiler_that_cannot_do_anything() {
-    let place = Place::new("poor-cc").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("poor-cc").with("hello.isf", HELLO);
     let cc = failing_compiler(
         &place,
         "x.c:1:10: fatal error: stdint.h: No such file or directory",
@@ -537,7 +537,7 @@ fn a_c_compiler_that_cannot_do_anything() {
 
 #[test]
 fn c_that_is_refused_is_our_fault() {
-    let place = Place::new("our-fault").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("our-fault").with("hello.isf", HELLO);
     // Fails on everything but the probe.
     let path = place.path("picky-cc");
     fs::write(
@@ -569,7 +569,7 @@ fn c_that_is_refused_is_our_fault() {
 
 #[test]
 fn no_runtime_library() {
-    let place = Place::new("no-library").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("no-library").with("hello.isf", HELLO);
     let mut command = place.command(&["run", "hello.isf"]);
     says(
         "no-library",
@@ -581,7 +581,7 @@ fn no_runtime_library() {
 
 #[test]
 fn build_writes_where_it_is_told() {
-    let place = Place::new("build").with("hello.isf", HELLO);
+    let place = ProgramFolder::new("build").with("hello.isf", HELLO);
     assert_eq!(place.call(&["build", "hello.isf"]).code(), Some(0));
     let found = outcome(&mut Command::new(place.path("hello")), None).unwrap();
     assert_eq!(found.stdout, "hello\n");
@@ -612,7 +612,7 @@ fn build_writes_where_it_is_told() {
 
 #[test]
 fn build_refuses_unfit_places() {
-    let place = Place::new("build-unfit")
+    let place = ProgramFolder::new("build-unfit")
         .with("hello.isf", HELLO)
         .with("program", HELLO);
     fs::create_dir(place.path("folder")).unwrap();
@@ -662,7 +662,7 @@ fn output_that_cannot_be_written_is_told() {
 
 #[test]
 fn fmt_rewrites_checks_and_filters() {
-    let place = Place::new("fmt")
+    let place = ProgramFolder::new("fmt")
         .with("a.isf", "x   =   3\n")
         .with("bad.isf", "x = = 3\n");
     fs::set_permissions(place.path("a.isf"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -706,7 +706,7 @@ fn fmt_rewrites_checks_and_filters() {
 
 #[test]
 fn new_makes_a_project_that_runs() {
-    let place = Place::new("new");
+    let place = ProgramFolder::new("new");
     says("new", &place, &mut place.command(&["new", "play"]), 0);
     let found = place.call(&["run", "play/main.isf"]);
     assert_eq!(
@@ -727,7 +727,7 @@ fn new_makes_a_project_that_runs() {
 
 #[test]
 fn explain_knows_every_code() {
-    let place = Place::new("explain");
+    let place = ProgramFolder::new("explain");
     let list = place.call(&["explain"]).stdout;
     assert!(list.lines().count() > 30, "{list}");
     for line in list.lines() {
@@ -749,7 +749,7 @@ fn explain_knows_every_code() {
 
 #[test]
 fn completions_and_manual_pages_come_from_the_definition() {
-    let place = Place::new("manual");
+    let place = ProgramFolder::new("manual");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.call(&["completions", shell]).stdout;
         assert!(script.contains("explain"), "{shell}: {script}");
@@ -769,7 +769,7 @@ fn completions_and_manual_pages_come_from_the_definition() {
 
 #[test]
 fn colours_only_where_they_are_wanted() {
-    let place = Place::new("colours").with("bad.isf", "x = y\n");
+    let place = ProgramFolder::new("colours").with("bad.isf", "x = y\n");
     // `script` gives the command a terminal; without it there is nothing to see.
     let terminal = |environment: &[(&str, &str)]| {
         let mut command = Command::new("script");
@@ -801,7 +801,7 @@ fn colours_only_where_they_are_wanted() {
 
 #[test]
 fn many_files_are_all_checked() {
-    let mut place = Place::new("many");
+    let mut place = ProgramFolder::new("many");
     let mut words = vec!["check".to_owned()];
     for i in 0..20 {
         place = place.with(&format!("{i}.isf"), format!("x = y{i}\n"));

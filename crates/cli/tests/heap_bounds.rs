@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hearth_lang::analysis::heap_bound::{HeapBound, block_bytes};
-use hearth_lang::compile::{Options, Prelude, heap_bounds};
+use hearth_lang::compile::{CompileOptions, Prelude, heap_bounds};
 use support::{empty_folder, files, hearth, outcome, root};
 
 /// A program, and how it is run.
@@ -60,7 +60,7 @@ impl Case {
             options.find(|option| *option == name)?;
             options.next().cloned()
         };
-        let options = Options {
+        let options = CompileOptions {
             prelude: value("--prelude")
                 .and_then(|name| Prelude::from_name(&name))
                 .unwrap_or_default(),
@@ -192,7 +192,7 @@ fn nor_does_one_of_a_random_program() {
     let mut seen = Seen::default();
     for seed in number(first)..number(end) {
         let text = hearth_testing::generate::case(seed).text;
-        let bounds = heap_bounds(&text, "random.isf", &Options::default());
+        let bounds = heap_bounds(&text, "random.isf", &CompileOptions::default());
         let program = folder.join("random.isf");
         fs::write(&program, &text).expect("a scratch file can be written");
         let mut command = hearth();

@@ -16,13 +16,13 @@ use support::{Outcome, empty_folder, golden, outcome, plain_hearth, root};
 const MACHINE: &str = "2 packages, 2 cores, 2 threads, memory 4G, l1d 32K per core, l2 1M per core, \
                        l3 16M per package, distances 10 21/21 10";
 
-struct Place {
+struct MachineFolder {
     folder: PathBuf,
 }
 
-impl Place {
+impl MachineFolder {
     fn new(name: &str) -> Self {
-        Place {
+        MachineFolder {
             folder: empty_folder(&format!("machines-{name}")),
         }
     }
@@ -68,7 +68,7 @@ impl Place {
 }
 
 #[track_caller]
-fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
+fn says(name: &str, place: &MachineFolder, words: &[&str], exit: i32) {
     let found = place.call(words);
     let shown: Vec<String> = words
         .iter()
@@ -95,7 +95,7 @@ fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
 
 #[test]
 fn help_is_good_reading() {
-    let place = Place::new("help");
+    let place = MachineFolder::new("help");
     for command in ["probe", "predict", "advise", "machine", "locality", "study"] {
         says(&format!("help-{command}"), &place, &[command, "--help"], 0);
     }
@@ -103,7 +103,7 @@ fn help_is_good_reading() {
 
 #[test]
 fn studies_are_another_programs() {
-    let place = Place::new("study");
+    let place = MachineFolder::new("study");
     says("study-help-run", &place, &["study", "run", "--help"], 0);
     says("study-help-tool", &place, &["study", "tool", "--help"], 0);
     // Here is no hearth-study, neither beside the command nor on the PATH.
@@ -128,7 +128,7 @@ fn studies_are_another_programs() {
 
 #[test]
 fn wrong_command_lines() {
-    let place = Place::new("usage");
+    let place = MachineFolder::new("usage");
     let cases: &[(&str, &[&str])] = &[
         ("size", &["predict", "4Q"]),
         ("size-none", &["predict"]),
@@ -221,7 +221,7 @@ fn wrong_command_lines() {
 
 #[test]
 fn files_that_are_no_profiles() {
-    let place = Place::new("files")
+    let place = MachineFolder::new("files")
         .with_profile("good.json", MACHINE)
         .with("empty.json", "")
         .with("list.json", "[1, 2]")
@@ -279,7 +279,7 @@ fn files_that_are_no_profiles() {
 
 #[test]
 fn predictions() {
-    let place = Place::new("predict").with_profile("p.json", MACHINE);
+    let place = MachineFolder::new("predict").with_profile("p.json", MACHINE);
     let on = ["--profile", "p.json"];
     let cases: &[(&str, &[&str])] = &[
         ("relations", &["predict", "4K"]),
@@ -332,7 +332,7 @@ fn predictions() {
 
 #[test]
 fn predictions_for_programs_and_eyes() {
-    let place = Place::new("predict-json");
+    let place = MachineFolder::new("predict-json");
     let words = [
         "predict",
         "--table",
@@ -362,7 +362,7 @@ fn predictions_for_programs_and_eyes() {
 
 #[test]
 fn advice() {
-    let place = Place::new("advise");
+    let place = MachineFolder::new("advise");
     for (name, words) in [
         ("all", &["advise", "64", "--carrier", "spin"][..]),
         (
@@ -416,7 +416,7 @@ fn advice() {
 
 #[test]
 fn assumptions_are_told() {
-    let place = Place::new("assumed");
+    let place = MachineFolder::new("assumed");
     let found = place.call(&["predict", "64"]);
     assert_eq!(found.code(), Some(0), "{}", found.stderr);
     assert_eq!(
@@ -439,7 +439,7 @@ fn assumptions_are_told() {
 
 #[test]
 fn machines_are_shown_and_exchanged() {
-    let place = Place::new("show").with_profile("p.json", MACHINE);
+    let place = MachineFolder::new("show").with_profile("p.json", MACHINE);
     says("show-description", &place, &["machine", "show", MACHINE], 0);
     let offline = "3/1 cores, 2 threads, 1 memory nodes, memory 4G/2G/1G, offline 3";
     says("show-odd", &place, &["machine", "show", offline], 0);
@@ -468,7 +468,7 @@ fn machines_are_shown_and_exchanged() {
 
 #[test]
 fn captures_name_nobody() {
-    let place = Place::new("capture");
+    let place = MachineFolder::new("capture");
     let said = place.answer(&["probe", "--capture", "capture.json"]);
     assert!(said.contains("Not in it: host and user names"), "{said}");
     let text = fs::read_to_string(place.path("capture.json")).unwrap();
@@ -485,7 +485,8 @@ fn captures_name_nobody() {
 
 #[test]
 fn a_page_of_a_profile() {
-    let place = Place::new("page").with_profile("p.json", "8 packages, 4 cores, l2 1M per core");
+    let place =
+        MachineFolder::new("page").with_profile("p.json", "8 packages, 4 cores, l2 1M per core");
     let said = place.answer(&["probe", "--from", "p.json", "--html", "page.html"]);
     assert!(said.contains("nothing was measured") && said.contains("The page is in page.html."));
     let page = fs::read_to_string(place.path("page.html")).unwrap();
@@ -497,7 +498,7 @@ fn a_page_of_a_profile() {
 
 #[test]
 fn places_that_cannot_be_written() {
-    let place = Place::new("unwritable").with("file", "");
+    let place = MachineFolder::new("unwritable").with("file", "");
     fs::create_dir(place.path("folder")).unwrap();
     says(
         "write-no-directory",
@@ -546,7 +547,7 @@ fn places_that_cannot_be_written() {
 }
 
 /// Starts a probe and interrupts it as soon as it measures.
-fn interrupted(place: &Place, signal: &str) -> Outcome {
+fn interrupted(place: &MachineFolder, signal: &str) -> Outcome {
     let mut command = place.command(&["probe", "--cpus", &first_cpu(), "-o", "p.json"]);
     let mut probe = command
         .stdout(Stdio::piped())
@@ -587,7 +588,7 @@ fn first_cpu() -> String {
 
 #[test]
 fn an_interrupted_probe_leaves_the_older_profile() {
-    let place = Place::new("interrupted").with("p.json", "older");
+    let place = MachineFolder::new("interrupted").with("p.json", "older");
     let found = interrupted(&place, "-INT");
     assert_eq!(found.code(), Some(130), "{}", found.stderr);
     assert_eq!(found.stderr, "hearth: interrupted; p.json is unchanged\n");
@@ -604,7 +605,7 @@ fn an_interrupted_probe_leaves_the_older_profile() {
 /// anew what they say.
 #[test]
 fn the_page_shows_what_the_command_says() {
-    let place = Place::new("document");
+    let place = MachineFolder::new("document");
     let path = root().join("docs/machine.md");
     let text = fs::read_to_string(&path).unwrap();
     let mut found = String::new();
@@ -635,7 +636,7 @@ fn the_page_shows_what_the_command_says() {
 #[test]
 #[ignore = "deep: measures for ten seconds and more"]
 fn a_whole_probe_on_one_cpu() {
-    let place = Place::new("whole");
+    let place = MachineFolder::new("whole");
     let mut command = Command::new("taskset");
     let hearth = place.command(&[]);
     command

@@ -28,7 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use hearth_lang::compile::{self, Options, Prelude};
+use hearth_lang::compile::{self, CompileOptions, Prelude};
 use hearth_lang::format::format;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
@@ -302,9 +302,9 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
         .map_or(Prelude::Auto, |name| {
             Prelude::from_name(&name.to_lowercase()).expect("a generation of the prelude")
         });
-    let options = Options {
+    let options = CompileOptions {
         prelude,
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let codes = |text: &str| -> BTreeSet<_> {
         let found = compile::check(text, &options).diagnostics;

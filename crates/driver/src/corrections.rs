@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::Model;
-use hearth_probe::freshness::{self, Verdict};
+use hearth_probe::freshness::{self, Freshness};
 use hearth_sys::{Linux, affinity};
 use hearth_terminal::{Failure, output};
 
@@ -185,16 +185,16 @@ fn check(profile: &Profile) -> Option<Checked> {
     let verdicts = freshness::check(&Linux, &pairs);
     let off = pairs.iter().zip(&verdicts);
     let off = off.filter_map(|(pair, verdict)| match *verdict {
-        Verdict::Off { one_way_ns } => Some(Correction {
+        Freshness::Off { one_way_ns } => Some(Correction {
             cpus: pair.cores.map(|core| core as u32),
             profile_ns: pair.one_way_ns,
             now_ns: one_way_ns,
         }),
-        Verdict::Holds | Verdict::Unknown => None,
+        Freshness::Holds | Freshness::Unknown => None,
     });
     Some(Checked {
         corrections: Corrections(off.collect()),
-        is_known: !verdicts.contains(&Verdict::Unknown),
+        is_known: !verdicts.contains(&Freshness::Unknown),
     })
 }
 
@@ -353,7 +353,7 @@ mod tests {
             let fitted = Model::fitted(&profile).unwrap();
             let (profile, model) = corrections.apply(profile, fitted).unwrap();
             let machine = Machine::new(&profile, &model, &[OsThread(0), OsThread(1)]).unwrap();
-            let options = cost::Options::default();
+            let options = cost::CostOptions::default();
             let effort = Effort::default();
             let placed = Policy::Talk
                 .place(&graph, &machine, &options, effort)

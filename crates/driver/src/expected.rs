@@ -6,7 +6,7 @@ use std::path::Path;
 use hearth_machine::profile::Carrier;
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
-use hearth_place::slots::{Message, Placement, Slot};
+use hearth_place::slots::{CpuSlot, Message, Placement};
 
 use crate::input::Source;
 use crate::program_graph::ProgramGraph;
@@ -16,11 +16,11 @@ use crate::site::Site;
 pub struct Expected {
     pub program: ProgramGraph,
     pub site: Site,
-    pub options: cost::Options,
+    pub options: cost::CostOptions,
     /// The author of the plan in words: `the plan of talk`, or a policy's name.
     pub policy: String,
     /// The place of each component of the graph; `None` where the plan has none.
-    pub slots: Vec<Option<Slot>>,
+    pub slots: Vec<Option<CpuSlot>>,
 }
 
 impl Expected {
@@ -33,16 +33,16 @@ impl Expected {
         plan: Option<&Path>,
     ) -> Option<Expected> {
         let site = Site::known().ok()?;
-        let start = Slot(0);
+        let start = CpuSlot(0);
         let program = ProgramGraph::of_source(source, site.machine.os(start)).ok()?;
         let lines = plan.and_then(|path| std::fs::read_to_string(path).ok());
         let slots = match &lines {
             Some(lines) => planned(&program, &site, lines, start),
             None => vec![None; program.graph.components.len()],
         };
-        let options = cost::Options {
+        let options = cost::CostOptions {
             carrier,
-            ..cost::Options::default()
+            ..cost::CostOptions::default()
         };
         Some(Expected {
             program,
@@ -79,7 +79,7 @@ impl Expected {
             let (from, to) = (connection.from.index(), connection.to.index());
             let (a, b) = match (self.slots[from], self.slots[to]) {
                 (Some(a), Some(b)) => (a, b),
-                _ => (Slot(0), Slot(0)),
+                _ => (CpuSlot(0), CpuSlot(0)),
             };
             let message = Message {
                 bytes: connection.bytes.value,
@@ -95,7 +95,7 @@ impl Expected {
 
     /// The cost of the plan by the model; `None` unless it has a place for each component.
     pub fn cost(&self) -> Option<cost::Breakdown> {
-        let slots: Option<Vec<Slot>> = self.slots.iter().copied().collect();
+        let slots: Option<Vec<CpuSlot>> = self.slots.iter().copied().collect();
         let placement = Placement(slots?);
         let (graph, machine) = (&self.program.graph, &self.site.machine);
         cost::evaluate(graph, machine, &self.options, &placement).ok()
@@ -104,14 +104,19 @@ impl Expected {
 
 /// The places of components in a plan's lines of type, number and CPU. Components that are never
 /// placed are where the program starts.
-fn planned(program: &ProgramGraph, site: &Site, lines: &str, start: Slot) -> Vec<Option<Slot>> {
+fn planned(
+    program: &ProgramGraph,
+    site: &Site,
+    lines: &str,
+    start: CpuSlot,
+) -> Vec<Option<CpuSlot>> {
     let entry = |line: &str| {
         let mut fields = line.split('\t');
         let (name, number, cpu) = (fields.next()?, fields.next()?, fields.next()?);
         let slot = site.machine.slot_of(OsThread(cpu.parse().ok()?))?;
         Some(((name.to_owned(), number.parse::<u32>().ok()?), slot))
     };
-    let slots: HashMap<(String, u32), Slot> = lines.lines().filter_map(entry).collect();
+    let slots: HashMap<(String, u32), CpuSlot> = lines.lines().filter_map(entry).collect();
     let instances = program.instances.iter();
     instances
         .map(|instance| match instance {
@@ -148,7 +153,7 @@ mod tests {
             notes: Vec::new(),
         };
         // The first is on a CPU that may not be used, and the last has no line.
-        let slots = planned(&program, &site, "A\t2\t3\nA\t1\t9\n", Slot(1));
-        assert_eq!(slots, [Some(Slot(1)), None, Some(Slot(3)), None]);
+        let slots = planned(&program, &site, "A\t2\t3\nA\t1\t9\n", CpuSlot(1));
+        assert_eq!(slots, [Some(CpuSlot(1)), None, Some(CpuSlot(3)), None]);
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hearth_lang::analysis::size::ComponentSize;
-use hearth_lang::compile::{self, Compiled, Options};
+use hearth_lang::compile::{self, CompileOptions, Compiled};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::Sources;
 use hearth_terminal::progress::Progress;
@@ -17,7 +17,7 @@ use crate::cache::{Cache, Entry, PROGRAM, Workshop};
 use crate::input::Source;
 
 /// The diagnostics of a program.
-pub fn check(source: &Source, options: &Options) -> Vec<Diagnostic> {
+pub fn check(source: &Source, options: &CompileOptions) -> Vec<Diagnostic> {
     let checked = compile::check(&source.text, options);
     // Freeing the tree node by node would take another fifth of the time of a large program; the
     // end of the process frees it at once.
@@ -26,12 +26,12 @@ pub fn check(source: &Source, options: &Options) -> Vec<Diagnostic> {
 }
 
 /// The diagnostics of a program, and its C if there are no errors among them.
-pub fn compile(source: &Source, options: &Options) -> Compiled {
+pub fn compile(source: &Source, options: &CompileOptions) -> Compiled {
     compile::compile(&source.text, &source.name, options)
 }
 
 /// The size of each component of a program; empty if it has errors.
-pub fn sizes(source: &Source, options: &Options) -> Vec<ComponentSize> {
+pub fn sizes(source: &Source, options: &CompileOptions) -> Vec<ComponentSize> {
     compile::sizes(&source.text, &source.name, options)
 }
 
@@ -43,7 +43,7 @@ pub fn show(source: &Source, diagnostics: &[Diagnostic]) -> Result<(), Failure> 
 }
 
 /// The C of a program, and whether it has warnings, which are shown; fails if it has errors.
-pub fn to_c(source: &Source, options: &Options) -> Result<(String, bool), Failure> {
+pub fn to_c(source: &Source, options: &CompileOptions) -> Result<(String, bool), Failure> {
     let compiled = compile(source, options);
     show(source, &compiled.diagnostics)?;
     let c = compiled
@@ -60,7 +60,7 @@ pub struct Executable {
 }
 
 /// The executable of a program: from the cache, or built and put there.
-pub fn executable(source: &Source, options: &Options) -> Result<Executable, Failure> {
+pub fn executable(source: &Source, options: &CompileOptions) -> Result<Executable, Failure> {
     let origin = Toolchain::find().and_then(|toolchain| {
         let record = record(source, options, &toolchain)?;
         Ok((toolchain, record))
@@ -100,7 +100,11 @@ impl From<Entry> for Executable {
 }
 
 /// Everything that an executable depends on.
-fn record(source: &Source, options: &Options, toolchain: &Toolchain) -> Result<Vec<u8>, Error> {
+fn record(
+    source: &Source,
+    options: &CompileOptions,
+    toolchain: &Toolchain,
+) -> Result<Vec<u8>, Error> {
     let mut record = toolchain.identity()?;
     let _ = writeln!(record, "options {options:?}\nname {:?}\n", source.name);
     record.push_str(&source.text);

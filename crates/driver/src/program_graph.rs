@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hearth_lang::analysis::graph::{ChannelId, CommunicationGraph, InstanceId, Kind};
-use hearth_lang::compile::{self, Options};
+use hearth_lang::compile::{self, CompileOptions};
 use hearth_machine::topology::OsThread;
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round, Turn};
-use hearth_place::plan::Plan;
+use hearth_place::plan::PlacementPlan;
 use hearth_terminal::Failure;
 
 use crate::input::Source;
@@ -37,7 +37,8 @@ const UNKNOWNS: usize = 5;
 impl ProgramGraph {
     /// The graph of a program's text; its main sequence starts on the CPU `start`.
     pub fn of_source(source: &Source, start: OsThread) -> Result<ProgramGraph, Failure> {
-        let Some(found) = compile::graph(&source.text, &source.name, &Options::default()) else {
+        let Some(found) = compile::graph(&source.text, &source.name, &CompileOptions::default())
+        else {
             return Err(Failure::input(format!(
                 "{} has errors; `hearth check` shows them",
                 source.name
@@ -106,7 +107,7 @@ impl ProgramGraph {
 
     /// A line for each placed component: type, number and CPU with tabs between them, as the
     /// runtime takes them.
-    pub fn lines(&self, plan: &Plan) -> String {
+    pub fn lines(&self, plan: &PlacementPlan) -> String {
         let cpus = plan.places.iter().map(|place| Some(place.cpu));
         self.lines_of(cpus)
     }

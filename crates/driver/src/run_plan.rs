@@ -172,7 +172,7 @@ impl Task<'_> {
     /// Plans; `None` if the program does not compile.
     fn plan(&self) -> Result<Option<Planned>, Failure> {
         let site = Site::here(self.machine.profile()?, &self.corrections)?;
-        let start = site.machine.os(hearth_place::slots::Slot(0));
+        let start = site.machine.os(hearth_place::slots::CpuSlot(0));
         let Ok(program) = ProgramGraph::of_source(self.source, start) else {
             return Ok(None);
         };
@@ -185,9 +185,9 @@ impl Task<'_> {
 
 /// The placement at which components talk at least cost, and the machine's profile for moves.
 fn talk(program: &ProgramGraph, site: &Site, carrier: Carrier) -> Result<Planned, Failure> {
-    let options = cost::Options {
+    let options = cost::CostOptions {
         carrier,
-        ..cost::Options::default()
+        ..cost::CostOptions::default()
     };
     let unfit = |error: String| Failure::input(error);
     let placed = Policy::Talk

@@ -83,9 +83,9 @@ impl Drop for Interruptions {
 }
 
 /// The place where blocks change hands: the owner fills it, the other empties it.
-struct Place<T>(Mutex<Option<T>>);
+struct BlockHandover<T>(Mutex<Option<T>>);
 
-impl<T> Place<T> {
+impl<T> BlockHandover<T> {
     fn put(&self, value: T) {
         let before = self.0.lock().expect("nobody panics").replace(value);
         assert!(before.is_none());
@@ -107,7 +107,7 @@ fn hand_over<T: Send>(
     mut beside: impl FnMut(u64) + Send,
     mut grow: impl FnMut(T),
 ) {
-    let between = Place(Mutex::new(None));
+    let between = BlockHandover(Mutex::new(None));
     let rounds = rounds();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -55,7 +55,7 @@
 //! use hearth::place::Plan;
 //! use hearth_machine::{profile::Profile, synthetic};
 //! use hearth_model::fitted::Model;
-//! use hearth_place::cost::Options;
+//! use hearth_place::cost::CostOptions;
 //! use hearth_place::graph::{Component, Connection, Graph};
 //! use hearth_place::slots::Machine;
 //! use hearth_place::plan::place;
@@ -70,7 +70,7 @@
 //! // A machine: this one's profile, by `Profile::from_json`, or as here one that is described.
 //! let profile = Profile::assumed(synthetic::parse("1 package, 2 cores")?);
 //! let machine = Machine::new(&profile, &Model::fitted(&profile)?, &[])?;
-//! let plan = place(&graph, &machine, &Policy::Talk, &Options::default(), Effort::default())?;
+//! let plan = place(&graph, &machine, &Policy::Talk, &CostOptions::default(), Effort::default())?;
 //! for place in &plan.places {
 //!     println!("{} on {}: {}", place.name, place.cpu, place.reason);
 //! }
@@ -175,8 +175,8 @@ impl From<&StoredPlan> for Plan {
     }
 }
 
-impl From<&hearth_place::plan::Plan> for Plan {
-    fn from(plan: &hearth_place::plan::Plan) -> Plan {
+impl From<&hearth_place::plan::PlacementPlan> for Plan {
+    fn from(plan: &hearth_place::plan::PlacementPlan) -> Plan {
         Plan::from(&StoredPlan::of(plan))
     }
 }

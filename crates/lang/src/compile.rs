@@ -67,7 +67,7 @@ impl Prelude {
 
 /// Options of checking and compiling.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct CompileOptions {
     pub prelude: Prelude,
     /// The original's behaviour at run time. The rules of the language stay as they are.
     pub compat_original: bool,
@@ -88,7 +88,7 @@ pub struct Checked {
 }
 
 /// Parses and checks a program.
-pub fn check(text: &str, options: &Options) -> Checked {
+pub fn check(text: &str, options: &CompileOptions) -> Checked {
     let mut names = Interner::default();
     let parsed = syntax::parse(text, SourceId::USER, &mut names, Dialect::Program);
     let readable = !parsed.has_errors();
@@ -134,7 +134,7 @@ pub struct Compiled {
 }
 
 /// Compiles a program to C11. Messages call the text `name`, a path as a rule.
-pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
+pub fn compile(text: &str, name: &str, options: &CompileOptions) -> Compiled {
     let mut checked = check(text, options);
     let mut compiled = Compiled {
         diagnostics: checked.diagnostics,
@@ -156,7 +156,7 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
 }
 
 /// The size of every component of a program, in the order of the text; empty with errors.
-pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
+pub fn sizes(text: &str, name: &str, options: &CompileOptions) -> Vec<ComponentSize> {
     let mut sizes = Vec::new();
     if let Some(program) = &check(text, options).program {
         lowered(program, text, name, options, |input| {
@@ -168,7 +168,7 @@ pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
 
 /// The bound of each heap of a program, as compiled into it: by the names of its components, with
 /// those of the prelude that it uses and `main`; empty with errors.
-pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, HeapBound)> {
+pub fn heap_bounds(text: &str, name: &str, options: &CompileOptions) -> Vec<(String, HeapBound)> {
     let mut bounds = Vec::new();
     if let Some(program) = &mut check(text, options).program {
         core::prune(program, |_| false);
@@ -180,7 +180,7 @@ pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, He
 }
 
 /// The communication graph of a program, as far as the text tells; `None` with errors.
-pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationGraph> {
+pub fn graph(text: &str, name: &str, options: &CompileOptions) -> Option<CommunicationGraph> {
     let program = &mut check(text, options).program?;
     core::prune(program, |_| false);
     let mut bounds = Vec::new();
@@ -202,7 +202,7 @@ pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationG
         })
         .collect();
     heaps.push(known.next().flatten());
-    let options = core::Options {
+    let options = core::LoweringOptions {
         compat_original: options.compat_original,
     };
     let module = core::lowered(program, options);
@@ -213,11 +213,11 @@ fn lowered(
     program: &Program,
     text: &str,
     name: &str,
-    options: &Options,
+    options: &CompileOptions,
     then: impl FnOnce(&Lowered<'_>),
 ) {
     let hosted = options.hosted;
-    let options = core::Options {
+    let options = core::LoweringOptions {
         compat_original: options.compat_original,
     };
     let (module, effects) = core::build(program, options);

@@ -18,7 +18,7 @@
 //! or the runtime beyond the C contract in `hearth.h`. The same text gives the same C.
 //!
 //! ```
-//! use hearth_lang::compile::{self, Options};
+//! use hearth_lang::compile::{self, CompileOptions};
 //!
 //! let program = "type I is interface(out integer x)\n\
 //!                component C presents I {\n\
@@ -26,11 +26,11 @@
 //!                    behaviour { send 1 on x }\n\
 //!                }\n\
 //!                c = new C()\n";
-//! let compiled = compile::compile(program, "c.isf", &Options::default());
+//! let compiled = compile::compile(program, "c.isf", &CompileOptions::default());
 //! assert!(compiled.diagnostics.is_empty());
 //! assert!(compiled.c.expect("it has no errors").contains("hearth_main"));
 //!
-//! let wrong = compile::compile("x = y", "wrong.isf", &Options::default());
+//! let wrong = compile::compile("x = y", "wrong.isf", &CompileOptions::default());
 //! assert!(wrong.c.is_none() && wrong.diagnostics[0].is_error());
 //! ```
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Chains of operators of any length: no stage may walk them by recursion, nor may the C nest.
 
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use hearth_lang::format::format;
 use hearth_lang::source::SourceId;
 use hearth_lang::symbol::Interner;
@@ -33,7 +33,7 @@ fn deepest(c: &str) -> usize {
 }
 
 fn c_of(text: &str) -> String {
-    let compiled = compile(text, "program.isf", &Options::default());
+    let compiled = compile(text, "program.isf", &CompileOptions::default());
     let shown = &text[..text.len().min(100)];
     compiled
         .c

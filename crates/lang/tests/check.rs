@@ -2,7 +2,7 @@
 
 mod support;
 
-use hearth_lang::compile::{self, Options, Prelude};
+use hearth_lang::compile::{self, CompileOptions, Prelude};
 use hearth_lang::tree::ProcCode;
 use support::{check, found, prose};
 
@@ -423,9 +423,9 @@ fn older_preludes_are_tried_in_turn() {
     assert!(check(old).program.is_some());
     let new = "p = new RadioPacket($1, any(1))\nprintAny(p.payload)";
     assert_eq!(check(new).prelude, Prelude::G3);
-    let fixed = Options {
+    let fixed = CompileOptions {
         prelude: Prelude::G3,
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let refused = compile::check(old, &fixed);
     assert!(refused.program.is_none());
@@ -447,9 +447,9 @@ fn a_refused_prelude_has_a_reason() {
 /// No reference may be left without a value if control may return from `stop` and `throw`.
 #[test]
 fn departures_come_back_under_compat_original() {
-    let compat = Options {
+    let compat = CompileOptions {
         compat_original: true,
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let program = |branch: &str| {
         component(

@@ -4,7 +4,7 @@
 
 mod support;
 
-use hearth_lang::compile::{Options, Prelude};
+use hearth_lang::compile::{CompileOptions, Prelude};
 use hearth_lang::diagnostic::Severity;
 use hearth_lang::source::SourceId;
 use hearth_lang::source::Sources;
@@ -49,8 +49,8 @@ fn marks(text: &str) -> Vec<Mark> {
 }
 
 /// The folder's `options` for the checker; the others are for the run.
-fn settings(words: &str) -> Options {
-    let mut options = Options::default();
+fn settings(words: &str) -> CompileOptions {
+    let mut options = CompileOptions::default();
     for word in words.split_whitespace() {
         if let Some(name) = word.strip_prefix("--prelude=") {
             options.prelude = Prelude::from_name(name).expect("a prelude");
@@ -61,7 +61,7 @@ fn settings(words: &str) -> Options {
 }
 
 /// Mistakes in the reports on one program.
-fn disagreements(text: &str, options: &Options) -> Vec<String> {
+fn disagreements(text: &str, options: &CompileOptions) -> Vec<String> {
     let lines = Sources::new("program.isf", text).lines(SourceId::USER);
     let marks = marks(text);
     let mut met = vec![false; marks.len()];

@@ -2,12 +2,12 @@
 //!
 //! `HEARTH_BLESS=1 cargo test -p hearth-lang --test emit` rewrites the golden files.
 
-use hearth_lang::compile::{Options, compile, sizes};
+use hearth_lang::compile::{CompileOptions, compile, sizes};
 use std::fs;
 use std::path::Path;
 
 fn c_of(text: &str) -> String {
-    let compiled = compile(text, "program.isf", &Options::default());
+    let compiled = compile(text, "program.isf", &CompileOptions::default());
     compiled
         .c
         .unwrap_or_else(|| panic!("{:#?}", compiled.diagnostics))
@@ -45,7 +45,7 @@ fn golden() {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        let compiled = compile(&text, &name, &Options::default());
+        let compiled = compile(&text, &name, &CompileOptions::default());
         let c = compiled
             .c
             .unwrap_or_else(|| panic!("{name}: {:#?}", compiled.diagnostics));
@@ -110,7 +110,7 @@ fn only_what_lives_across_a_wait_is_in_the_frame() {
                 constructor() { }\n\
                 behaviour { x = 1 ; y = 2 ; printInt(y) ; receive v from a ; printInt(x + v) ; stop }\n\
                 }\nc = new C()\n";
-    let frame = &sizes(text, "program.isf", &Options::default())[0];
+    let frame = &sizes(text, "program.isf", &CompileOptions::default())[0];
     let behaviour = &frame.parts.last().expect("the frame").parts[0];
     let names: Vec<&str> = behaviour.parts.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["state", "x"]);

@@ -1,7 +1,7 @@
 //! Many components: the graph of a program that makes 100,000 of them. How long that takes must
 //! grow with their number and not faster; no test can say how long it may take.
 
-use hearth_lang::compile::{self, Options};
+use hearth_lang::compile::{self, CompileOptions};
 use std::time::Instant;
 
 /// Rows of servers with nine clients each, and a monitor to which all servers report.
@@ -64,7 +64,7 @@ fn a_hundred_thousand_components() {
     let time = |groups: usize| {
         let text = program(groups);
         let begin = Instant::now();
-        let graph = compile::graph(&text, "program.isf", &Options::default());
+        let graph = compile::graph(&text, "program.isf", &CompileOptions::default());
         let elapsed = begin.elapsed();
         let graph = graph.expect("the program is correct");
         assert_eq!(graph.components.len(), groups * 10 + 2);

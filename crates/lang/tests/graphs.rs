@@ -2,7 +2,7 @@
 //! there, for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
 
 use hearth_lang::analysis::graph::{CommunicationGraph, Direction};
-use hearth_lang::compile::{self, Options};
+use hearth_lang::compile::{self, CompileOptions};
 use hearth_lang::source::Sources;
 use std::collections::HashSet;
 use std::fs;
@@ -25,8 +25,8 @@ fn programs(folder: &str) -> Vec<PathBuf> {
 
 fn graph_text(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("it can be read");
-    let checked = compile::check(&text, &Options::default());
-    let graph = compile::graph(&text, "program.isf", &Options::default());
+    let checked = compile::check(&text, &CompileOptions::default());
+    let graph = compile::graph(&text, "program.isf", &CompileOptions::default());
     let graph = graph.unwrap_or_else(|| panic!("{}: {:#?}", path.display(), checked.diagnostics));
     validate(&graph, path);
     shortened(&graph.text(&Sources::new("program.isf", &text)))
@@ -94,7 +94,7 @@ fn the_book_shows_what_is_found() {
     };
     let program = fence("insense\n");
     let shown = fence("text\n");
-    let graph = compile::graph(&program, "program.isf", &Options::default());
+    let graph = compile::graph(&program, "program.isf", &CompileOptions::default());
     let graph = graph.expect("the program is correct");
     assert_eq!(shown, graph.text(&Sources::new("program.isf", &program)));
 }
@@ -108,9 +108,9 @@ fn every_program_of_the_corpus_has_one() {
             continue;
         };
         for compat_original in [false, true] {
-            let options = Options {
+            let options = CompileOptions {
                 compat_original,
-                ..Options::default()
+                ..CompileOptions::default()
             };
             let graph = || compile::graph(&text, "program.isf", &options);
             let (Some(first), Some(second)) = (graph(), graph()) else {
@@ -128,7 +128,7 @@ fn every_program_of_the_corpus_has_one() {
 fn random_programs_have_theirs() {
     for seed in 1..=150 {
         let case = hearth_testing::generate::case(seed);
-        let graph = compile::graph(&case.text, "program.isf", &Options::default());
+        let graph = compile::graph(&case.text, "program.isf", &CompileOptions::default());
         let graph = graph.unwrap_or_else(|| panic!("seed {seed} is a correct program"));
         validate(&graph, Path::new(&format!("seed {seed}")));
     }

@@ -1,14 +1,14 @@
 //! Small programs of which the answer is known, each kind of bound and of none.
 
 use hearth_lang::analysis::heap_bound::{HeapBound, block_bytes};
-use hearth_lang::compile::{Options, check, heap_bounds};
+use hearth_lang::compile::{CompileOptions, check, heap_bounds};
 use hearth_lang::source::LineIndex;
 
 /// The bound of a component's heap, or why there is none and the line that makes it so.
 fn bound(text: &str, component: &str) -> Result<u64, (String, u32)> {
-    let found = check(text, &Options::default()).diagnostics;
+    let found = check(text, &CompileOptions::default()).diagnostics;
     assert!(found.iter().all(|d| !d.is_error()), "{found:?}\n{text}");
-    let bounds = heap_bounds(text, "program.isf", &Options::default());
+    let bounds = heap_bounds(text, "program.isf", &CompileOptions::default());
     let (_, bound) = bounds
         .into_iter()
         .find(|(name, _)| name == component)

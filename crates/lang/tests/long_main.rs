@@ -1,7 +1,7 @@
 //! Long main sequences: the time to compile them, and the C for them, must grow with their length
 //! and not faster; no C function may be long, as C compilers take time that grows with its square.
 
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ if n{k}[2] > p{k}.b then {{ inner = new Pair(n{k}[0], 1) ; p{k} := inner }}
 }
 
 fn c_of(text: &str) -> String {
-    let compiled = compile(text, "program.isf", &Options::default());
+    let compiled = compile(text, "program.isf", &CompileOptions::default());
     compiled
         .c
         .unwrap_or_else(|| panic!("{:#?}", compiled.diagnostics))

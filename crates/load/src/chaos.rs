@@ -16,7 +16,7 @@ use hearth_sys::descriptor::break_on_close;
 use crate::content::Content;
 use crate::keys::KeyText;
 use crate::model::NEVER;
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::random::Random;
 use crate::target::{Stream, Target};
 
@@ -63,7 +63,7 @@ pub struct Chaos {
 
 impl Chaos {
     /// Starts the clients against a server, with keys of the plan.
-    pub fn begin(target: Target, plan: Plan) -> Chaos {
+    pub fn begin(target: Target, plan: LoadPlan) -> Chaos {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = {
             let stop = Arc::clone(&stop);
@@ -81,7 +81,7 @@ impl Chaos {
 
 struct Mob {
     target: Target,
-    plan: Plan,
+    plan: LoadPlan,
     content: Content,
     key_text: KeyText,
     random: Random,
@@ -91,7 +91,7 @@ struct Mob {
 }
 
 impl Mob {
-    fn new(target: Target, plan: &Plan) -> Mob {
+    fn new(target: Target, plan: &LoadPlan) -> Mob {
         let (_, value_most) = plan.value_sizes.bounds();
         Mob {
             target,

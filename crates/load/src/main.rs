@@ -20,7 +20,7 @@ use cachet_load::report::{hgrm, plan_json, plan_text, run_json, run_text};
 use cachet_load::{Failed, Generator, Run, search, units};
 use clap::Parser;
 use hearth_sys::signal::{INTERRUPT, Signals, TERMINATE};
-use options::{Options, Preload};
+use options::{LoadOptions, Preload};
 use serde_json::{Value, json};
 
 /// Exit codes, as everywhere in Hearth.
@@ -29,7 +29,7 @@ const USAGE: u8 = 2;
 const MACHINE: u8 = 3;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = LoadOptions::parse();
     match work(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(NEGATIVE),
@@ -57,7 +57,7 @@ fn stop_on_signals(generator: &Arc<Generator>) {
 }
 
 /// Runs the plan. True if nothing went wrong.
-fn work(options: &Options) -> Result<bool, Failed> {
+fn work(options: &LoadOptions) -> Result<bool, Failed> {
     let generator = Arc::new(Generator::new(options.plan())?);
     stop_on_signals(&generator);
     let plan = generator.plan();
@@ -115,7 +115,7 @@ fn filled_text(filled: &Run, keys: u64) -> String {
 }
 
 fn all_runs(
-    options: &Options,
+    options: &LoadOptions,
     generator: &Generator,
     say: &dyn Fn(&str),
 ) -> Result<Vec<Run>, Failed> {
@@ -161,7 +161,7 @@ fn all_runs(
 }
 
 fn search_runs(
-    options: &Options,
+    options: &LoadOptions,
     generator: &Generator,
     limit: search::Limit,
     say: &dyn Fn(&str),
@@ -222,7 +222,7 @@ fn line(run: &Run) -> String {
     )
 }
 
-fn write_results(options: &Options, json: &Value, last: Option<&Run>) {
+fn write_results(options: &LoadOptions, json: &Value, last: Option<&Run>) {
     let write = |path: &Path, text: &str| {
         if path == Path::new("-") {
             println!("{text}");

@@ -57,13 +57,13 @@ pub enum Verify {
     },
 }
 
-/// A plan, made by [`Plan::new`] and its methods.
+/// A plan, made by [`LoadPlan::new`] and its methods.
 ///
 /// ```
 /// use std::time::Duration;
-/// use cachet_load::{Pacing, Plan};
+/// use cachet_load::{LoadPlan, Pacing};
 ///
-/// let plan = Plan::new("127.0.0.1:11211".parse()?)
+/// let plan = LoadPlan::new("127.0.0.1:11211".parse()?)
 ///     .connections(100)
 ///     .gets(0.9)
 ///     .pacing(Pacing::Closed)
@@ -72,7 +72,7 @@ pub enum Verify {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     pub(crate) target: Target,
     pub(crate) protocol: Protocol,
     pub(crate) connections: usize,
@@ -99,19 +99,19 @@ macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident: $type:ty),* $(,)?) => {
         $($(#[$doc])*
         #[must_use]
-        pub fn $name(mut self, $name: $type) -> Plan {
+        pub fn $name(mut self, $name: $type) -> LoadPlan {
             self.$name = $name;
             self
         })*
     };
 }
 
-impl Plan {
+impl LoadPlan {
     /// memcached's text protocol, a closed loop of 16 connections with one request each, 70 %
     /// reads, 100,000 keys of 64 bytes with values of 1,024, a warm-up of one second and a
     /// measurement of ten.
-    pub fn new(target: Target) -> Plan {
-        Plan {
+    pub fn new(target: Target) -> LoadPlan {
+        LoadPlan {
             target,
             protocol: Protocol::Text,
             connections: 16,
@@ -266,8 +266,8 @@ pub struct Mistake(pub String);
 mod tests {
     use super::*;
 
-    fn plan() -> Plan {
-        Plan::new("127.0.0.1:1".parse().unwrap())
+    fn plan() -> LoadPlan {
+        LoadPlan::new("127.0.0.1:1".parse().unwrap())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::plan::{Gaps, Pacing, Per, Plan};
+use crate::plan::{Gaps, LoadPlan, Pacing, Per};
 use crate::run::{PERCENTILES, Run, percentiles};
 use crate::tally::Times;
 use crate::units::{show_count, show_ns};
@@ -29,7 +29,7 @@ pub fn pacing_text(pacing: Pacing) -> String {
 }
 
 /// Formats a plan, in two lines.
-pub fn plan_text(plan: &Plan) -> String {
+pub fn plan_text(plan: &LoadPlan) -> String {
     format!(
         "{} at {}, {}, {} connections × {} under way, {} threads\n\
          {:.0} % reads, {} keys of {} bytes ({}), values of {} bytes",
@@ -223,7 +223,7 @@ pub fn run_json(run: &Run) -> Value {
 }
 
 /// A plan as JSON.
-pub fn plan_json(plan: &Plan) -> Value {
+pub fn plan_json(plan: &LoadPlan) -> Value {
     json!({
         "target": plan.target.to_string(),
         "protocol": plan.protocol.to_string(),

@@ -17,7 +17,7 @@ use thiserror::Error;
 use crate::content::Content;
 use crate::line::Line;
 use crate::model::Model;
-use crate::plan::{Mistake, Pacing, Plan, Verify};
+use crate::plan::{LoadPlan, Mistake, Pacing, Verify};
 use crate::tally::{Tally, Times};
 use crate::worker::{Shared, Window, Work, Worker};
 
@@ -159,9 +159,9 @@ impl Run {
 /// Carries out a plan, as often as wanted.
 ///
 /// ```no_run
-/// use cachet_load::{Generator, Plan};
+/// use cachet_load::{Generator, LoadPlan};
 ///
-/// let generator = Generator::new(Plan::new("127.0.0.1:11211".parse()?))?;
+/// let generator = Generator::new(LoadPlan::new("127.0.0.1:11211".parse()?))?;
 /// generator.fill()?;
 /// let run = generator.run()?;
 /// println!("{:.0} replies a second", run.rate());
@@ -169,7 +169,7 @@ impl Run {
 /// ```
 #[derive(Debug)]
 pub struct Generator {
-    plan: Plan,
+    plan: LoadPlan,
     content: Content,
     model: Option<Model>,
     stop: AtomicBool,
@@ -182,7 +182,7 @@ impl Generator {
     ///
     /// # Errors
     /// The plan has a mistake, or the system allows too few descriptors.
-    pub fn new(plan: Plan) -> Result<Generator, Failed> {
+    pub fn new(plan: LoadPlan) -> Result<Generator, Failed> {
         plan.check()?;
         hearth_sys::limits::allow_open_files(plan.connections as u64 + OTHER_FILES)?;
         let (_, value_most) = plan.value_sizes.bounds();
@@ -203,7 +203,7 @@ impl Generator {
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 
@@ -284,7 +284,7 @@ impl Generator {
     /// times the work decides when it is done. Returns also how much of the work is left.
     fn drive(
         &self,
-        plan: &Plan,
+        plan: &LoadPlan,
         pacing: Pacing,
         times: Option<(Duration, Duration)>,
         work: &(dyn Fn(u64) -> Work + Sync),

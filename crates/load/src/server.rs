@@ -160,7 +160,7 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its address for a [`crate::Plan`].
+    /// Its address for a [`crate::LoadPlan`].
     pub fn target(&self) -> Target {
         Target::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)))
     }

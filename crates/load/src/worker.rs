@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::keys::{Draw, KeyText};
 use crate::line::{Line, Request, Written};
 use crate::model::{Bar, Model};
-use crate::plan::{Pacing, Per, Plan};
+use crate::plan::{LoadPlan, Pacing, Per};
 use crate::random::Random;
 use crate::tally::Tally;
 use crate::wire::{END, Kind, Outcome, Parsed, Protocol};
@@ -67,7 +67,7 @@ pub(crate) enum Work {
 /// State shared by the threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a LoadPlan,
     pub(crate) content: &'a Content,
     pub(crate) model: Option<&'a Model>,
     pub(crate) stop: &'a AtomicBool,

@@ -5,11 +5,11 @@ mod toy;
 
 use std::time::Duration;
 
-use cachet_load::{Failed, Gaps, Generator, Pacing, Per, Plan, Protocol, Run, Sizes, Verify};
+use cachet_load::{Failed, Gaps, Generator, LoadPlan, Pacing, Per, Protocol, Run, Sizes, Verify};
 use toy::{Manner, Toy};
 
-fn plan(address: &str) -> Plan {
-    Plan::new(address.parse().unwrap())
+fn plan(address: &str) -> LoadPlan {
+    LoadPlan::new(address.parse().unwrap())
         .connections(4)
         .keys(200)
         .value_sizes(Sizes::Range(24, 300))

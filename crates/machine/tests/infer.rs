@@ -4,7 +4,7 @@ mod support;
 
 use fastrand::Rng;
 use hearth_machine::infer::{
-    GroupingKind, Latencies, Latency, Origin, Plan, Tree, Verdict, check, pairs_max,
+    GroupingKind, GroupingVerdict, Latencies, Latency, Origin, PairPlan, Tree, check, pairs_max,
 };
 use hearth_machine::profile;
 use hearth_machine::topology::OsThread;
@@ -75,7 +75,7 @@ fn plan(machines: &[&str], seeds: &[(u64, bool)]) {
         for (seed, hint) in seeds {
             let mut rng = Rng::with_seed(*seed);
             let mut latencies = empty(&machine);
-            let mut plan = Plan::new(&threads, hint.then_some(&machine));
+            let mut plan = PairPlan::new(&threads, hint.then_some(&machine));
             loop {
                 let round = plan.next_round(&latencies);
                 if round.is_empty() {
@@ -136,11 +136,11 @@ fn lies_are_contradicted_and_the_truth_is_not() {
             let tree = Tree::infer(&latencies);
             let report = check(&claimed, &latencies, &tree);
             let is = |verdict| report.evidence.iter().any(|e| e.verdict == verdict);
-            contradicted += usize::from(is(Verdict::Contradicted));
-            confirmed += usize::from(is(Verdict::Confirmed));
+            contradicted += usize::from(is(GroupingVerdict::Contradicted));
+            confirmed += usize::from(is(GroupingVerdict::Confirmed));
             assert_eq!(
                 report.is_contradicted(),
-                is(Verdict::Contradicted) || !report.unclaimed.is_empty()
+                is(GroupingVerdict::Contradicted) || !report.unclaimed.is_empty()
             );
             unclaimed += usize::from(!report.unclaimed.is_empty());
             for evidence in &report.evidence {
@@ -169,7 +169,7 @@ fn effects_are_sizes_with_intervals() {
     let report = check(&claimed, &latencies, &Tree::infer(&latencies));
     let evidence = &report.evidence[0];
     assert_eq!(evidence.kind, GroupingKind::Cache(3));
-    assert_eq!(evidence.verdict, Verdict::Contradicted);
+    assert_eq!(evidence.verdict, GroupingVerdict::Contradicted);
     let effect = evidence.effect.unwrap();
     assert!(
         effect.low < 5.0 && 5.0 < effect.high,
@@ -187,7 +187,7 @@ fn effects_are_sizes_with_intervals() {
     assert_eq!(claim.subject, "sharing of L3");
     assert_eq!(claim.claimed, "one shared L3: CPUs 0-15");
     assert_eq!(claim.found, evidence.reason);
-    assert_eq!(claim.verdict, profile::Verdict::Contradicted);
+    assert_eq!(claim.verdict, profile::ClaimVerdict::Contradicted);
     let stored = claim.effect_ratio.unwrap();
     assert_eq!((stored.low, stored.high), (effect.low, effect.high));
     // 8 pairs of siblings, and the 112 others.
@@ -210,7 +210,7 @@ fn groups_that_nobody_claims_are_told() {
     let report = check(&claimed, &latencies, &Tree::infer(&latencies));
     let claims = report.claims(None);
     assert_eq!(claims.len(), 1, "{claims:?}");
-    assert_eq!(claims[0].verdict, profile::Verdict::Contradicted);
+    assert_eq!(claims[0].verdict, profile::ClaimVerdict::Contradicted);
     assert_eq!(
         claims[0].found,
         "CPUs 0-3 and 4-7 are nearer to each other than to the rest"

@@ -4,9 +4,9 @@ mod schema;
 
 use fastrand::Rng;
 use hearth_machine::profile::{
-    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, Exchange, FORMAT, Figure, Gap,
-    HandOver, Level, LevelCost, LineState, Mode, NodeDistances, Noise, Origin, Pages, PairTransfer,
-    Profile, ProfileError, Provenance, REVISION, SCHEMA, StateTransfer, Verdict,
+    Access, Bandwidth, CacheFinding, Carrier, Claim, ClaimVerdict, CurvePoint, Exchange, FORMAT,
+    Figure, Gap, HandOver, Level, LevelCost, LineState, Mode, NodeDistances, Noise, Origin, Pages,
+    PairTransfer, Profile, ProfileError, Provenance, REVISION, SCHEMA, StateTransfer,
 };
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
@@ -136,7 +136,7 @@ fn full() -> Profile {
         source: Some("/sys/devices/system/cpu".into()),
         claimed: "480 MiB".into(),
         found: "31.5 MiB".into(),
-        verdict: Verdict::Contradicted,
+        verdict: ClaimVerdict::Contradicted,
         effect_ratio: Some(figure(0.066)),
     }];
     profile

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hearth_model::locality::thrashing::{Runs, SeriesError, detect};
 use hearth_model::locality::trace::{Reader, TraceError};
-use hearth_model::locality::{Access, Analysis, Level, Options, Report, Sampler, Stack};
+use hearth_model::locality::{Access, Analysis, AnalysisOptions, Level, Report, Sampler, Stack};
 
 /// The definition itself: distinct other lines since the last use.
 fn counted(lines: &[u64], at: usize) -> Option<u64> {
@@ -64,7 +64,7 @@ fn miss_ratios_are_those_of_a_cache() {
     let lines: Vec<u64> = (0..20_000)
         .map(|_| random.u64(..400).min(random.u64(..400)))
         .collect();
-    let report = of_lines(Options::new(), &lines);
+    let report = of_lines(AnalysisOptions::new(), &lines);
     for capacity in [1_usize, 2, 17, 64, 200, 399, 400, 1000] {
         let mut cache: Vec<u64> = Vec::new();
         let mut misses = 0;
@@ -83,7 +83,7 @@ fn miss_ratios_are_those_of_a_cache() {
     }
 }
 
-fn of_lines(options: Options, lines: &[u64]) -> Report {
+fn of_lines(options: AnalysisOptions, lines: &[u64]) -> Report {
     let mut analysis = Analysis::new(options);
     let component = analysis.component("all");
     for &line in lines {
@@ -110,8 +110,8 @@ fn samples_state_their_error() {
                 (skew * 30_000.0) as u64
             })
             .collect();
-        let truth = of_lines(Options::new(), &lines);
-        let sample = of_lines(Options::new().sample(3000), &lines);
+        let truth = of_lines(AnalysisOptions::new(), &lines);
+        let sample = of_lines(AnalysisOptions::new().sample(3000), &lines);
         assert!(sample.rate < 0.2 && sample.rate > 0.05, "{}", sample.rate);
         assert!((sample.lines / truth.lines - 1.0).abs() < 0.1);
         for capacity in [2000, 5000, 10_000, 20_000] {
@@ -161,7 +161,7 @@ struct Loop {
 
 impl Loop {
     fn report(&self, levels: &[Level]) -> Report {
-        let mut options = Options::new();
+        let mut options = AnalysisOptions::new();
         for level in levels {
             options = options.level(level.clone());
         }
@@ -305,7 +305,7 @@ fn invalidation_counts_the_lines_that_others_wrote() {
 
 #[test]
 fn executions_are_measured_in_distinct_lines() {
-    let mut analysis = Analysis::new(Options::new());
+    let mut analysis = Analysis::new(AnalysisOptions::new());
     let (a, b) = (analysis.component("a"), analysis.component("b"));
     let mut random = fastrand::Rng::with_seed(9);
     let mut sizes = Vec::new();
@@ -337,7 +337,7 @@ fn executions_are_measured_in_distinct_lines() {
 #[test]
 fn shared_and_private_levels_see_different_distances() {
     let mut analysis = Analysis::new(
-        Options::new()
+        AnalysisOptions::new()
             .level(Level::private("L1d", 16))
             .level(Level::shared("L3", 16)),
     );

@@ -6,7 +6,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use hearth_place::cost::Options;
+use hearth_place::cost::CostOptions;
 use hearth_place::graph::Graph;
 use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, Placed, talk};
@@ -24,7 +24,7 @@ fn placed(graph: &Graph, machine: &Machine, times: u64, seed: u64) -> Placed {
         steps: times * Effort::default().steps,
         seed,
     };
-    talk(graph, machine, &Options::default(), effort, None).expect("it can be placed")
+    talk(graph, machine, &CostOptions::default(), effort, None).expect("it can be placed")
 }
 
 fn main() {

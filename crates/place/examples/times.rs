@@ -8,11 +8,11 @@ mod support;
 use std::time::Instant;
 
 use hearth_place::baselines::Baseline;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::talk::{Effort, talk};
 
 fn main() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let started = Instant::now();
     let machine = support::machine(support::MACHINES[6]);
     println!(

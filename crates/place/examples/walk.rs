@@ -5,11 +5,11 @@
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_model::fitted::Model;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::{Component, Connection, Graph};
 use hearth_place::plan::place;
 use hearth_place::policy::Policy;
-use hearth_place::slots::{Machine, Placement, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Placement};
 use hearth_place::talk::Effort;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,9 +36,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         8.0,
     );
 
-    let options = Options::default();
+    let options = CostOptions::default();
     for slots in [[0, 0, 0, 0], [0, 1, 2, 3], [0, 0, 1, 1], [2, 0, 1, 1]] {
-        let placement = Placement(slots.map(Slot).to_vec());
+        let placement = Placement(slots.map(CpuSlot).to_vec());
         let cost = evaluate(&graph, &machine, &options, &placement)?;
         println!(
             "{slots:?}: J {:.0} ns, B {:.0} ({:?}), C {:.0}",

@@ -8,9 +8,9 @@
 
 use crate::cost::problem::Problem;
 use crate::cost::state::{Home, State};
-use crate::cost::{Breakdown, CostError, Options};
+use crate::cost::{Breakdown, CostError, CostOptions};
 use crate::graph::{ComponentId, Graph};
-use crate::slots::{Machine, Placement, Slot, slot_number};
+use crate::slots::{CpuSlot, Machine, Placement, slot_number};
 use crate::talk::{Effort, Search, Steps};
 
 /// Cost of a move, and the gain that a move must promise.
@@ -45,9 +45,9 @@ pub struct Move {
     /// The component.
     pub component: ComponentId,
     /// Its slot before.
-    pub from: Slot,
+    pub from: CpuSlot,
     /// Its slot afterwards.
-    pub to: Slot,
+    pub to: CpuSlot,
 }
 
 /// A proposal to change a placement.
@@ -73,7 +73,7 @@ pub struct Replan {
 pub fn replan(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     current: &Placement,
     patience: &Patience,
     effort: Effort,
@@ -112,7 +112,7 @@ pub fn replan(
 }
 
 /// Pins components that must stay.
-fn hold(problem: &mut Problem, graph: &Graph, at: &[Slot]) {
+fn hold(problem: &mut Problem, graph: &Graph, at: &[CpuSlot]) {
     for (component, parts) in graph.components.iter().enumerate() {
         if parts.stays && problem.pins[component].is_none() {
             problem.pins[component] = Some(at[component]);
@@ -121,7 +121,7 @@ fn hold(problem: &mut Problem, graph: &Graph, at: &[Slot]) {
 }
 
 /// Takes back moves that do not help on their own.
-fn send_home(state: &mut State, home: &[Slot]) {
+fn send_home(state: &mut State, home: &[CpuSlot]) {
     for (component, home) in home.iter().enumerate() {
         let there = state.slot(component);
         if there != *home {
@@ -138,7 +138,7 @@ fn send_home(state: &mut State, home: &[Slot]) {
 fn result(
     problem: &Problem,
     current: &Placement,
-    at: Vec<Slot>,
+    at: Vec<CpuSlot>,
     before_ns: f64,
     price: &dyn Fn(usize) -> f64,
 ) -> Replan {
@@ -169,8 +169,8 @@ fn result(
 pub fn follow(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
-    current: &[Option<Slot>],
+    options: &CostOptions,
+    current: &[Option<CpuSlot>],
 ) -> Result<Placement, CostError> {
     graph.check()?;
     let (components, placed) = (graph.components.len(), current.len());
@@ -200,7 +200,7 @@ pub fn follow(
 
 /// Initial slots of new components: each starts on the least populated slot, so that they do not
 /// all count as one crowd.
-fn first_places(problem: &Problem, current: &[Option<Slot>]) -> Vec<Slot> {
+fn first_places(problem: &Problem, current: &[Option<CpuSlot>]) -> Vec<CpuSlot> {
     let mut crowd = vec![0_usize; problem.slots()];
     current.iter().flatten().for_each(|s| crowd[s.index()] += 1);
     let mut at = Vec::with_capacity(current.len());

@@ -19,9 +19,9 @@
 //! ```
 //! use hearth_machine::{profile::Profile, synthetic};
 //! use hearth_model::fitted::Model;
-//! use hearth_place::cost::{Options, evaluate};
+//! use hearth_place::cost::{CostOptions, evaluate};
 //! use hearth_place::graph::{Component, Connection, Graph};
-//! use hearth_place::slots::{Machine, Placement, Slot};
+//! use hearth_place::slots::{CpuSlot, Machine, Placement};
 //!
 //! let profile = Profile::assumed(synthetic::parse("2 packages, 2 cores, l2 4M per package")?);
 //! let machine = Machine::new(&profile, &Model::new(&profile)?, &[])?;
@@ -30,8 +30,8 @@
 //! let taker = graph.add(Component::new("taker").work_ns(900.0));
 //! graph.connect(Connection::new(maker, taker).messages(1.0).bytes(64.0));
 //! let cost = |a, b| {
-//!     let placement = Placement(vec![Slot(a), Slot(b)]);
-//!     evaluate(&graph, &machine, &Options::default(), &placement).map(|cost| cost.total_ns)
+//!     let placement = Placement(vec![CpuSlot(a), CpuSlot(b)]);
+//!     evaluate(&graph, &machine, &CostOptions::default(), &placement).map(|cost| cost.total_ns)
 //! };
 //! assert!(cost(0, 1)? < cost(0, 2)?, "near is better than far");
 //! assert!(cost(0, 1)? < cost(0, 0)?, "and two cores are better than one");

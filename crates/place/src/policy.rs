@@ -7,9 +7,9 @@ use thiserror::Error;
 use crate::baselines::pin;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
-use crate::cost::{CostError, Options};
+use crate::cost::{CostError, CostOptions};
 use crate::graph::Graph;
-use crate::slots::{Machine, Slot, slot_number};
+use crate::slots::{CpuSlot, Machine, slot_number};
 use crate::talk::{Effort, Placed, solve};
 use crate::{graph::ComponentId, slots::Placement};
 
@@ -68,7 +68,7 @@ impl Policy {
         &self,
         graph: &Graph,
         machine: &Machine,
-        options: &Options,
+        options: &CostOptions,
         effort: Effort,
     ) -> Result<Placed, PolicyError> {
         graph.check().map_err(CostError::from)?;
@@ -78,8 +78,8 @@ impl Policy {
         let problem = Problem::new(graph, machine, options);
         let (count, slots) = (problem.count(), problem.slots());
         let mut proved = false;
-        let mut at: Vec<Slot> = match self {
-            Self::Single => vec![Slot(0); count],
+        let mut at: Vec<CpuSlot> = match self {
+            Self::Single => vec![CpuSlot(0); count],
             Self::Random { seed } => {
                 let mut random = fastrand::Rng::with_seed(*seed);
                 (0..count)
@@ -134,7 +134,7 @@ pub enum PolicyError {
 fn from_file(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     effort: Effort,
     lines: &[(String, OsThread)],
 ) -> Result<Placed, PolicyError> {

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use hearth_machine::synthetic;
 use hearth_machine::topology::{OsNode, OsThread, Topology, parse_list};
 use hearth_place::forms::{
-    BindError, CpuSet, MemoryPolicy, Placed, Slots, VARIABLE_BYTES_MAX, gomp, numactl,
+    BindError, CpuSet, MemoryPolicy, Placed, SlotNumbering, VARIABLE_BYTES_MAX, gomp, numactl,
     numactl_each, openmp, openmp_program, quote, rankfile, taskset, taskset_each, taskset_threads,
 };
 
@@ -133,7 +133,7 @@ fn rankfiles_number_as_hwloc_does() {
         .map(|(name, cpu)| Placed::new(name, OsThread(cpu)))
         .to_vec();
     assert_eq!(
-        rankfile(&placed, "+n0", Slots::Threads(&machine)).unwrap(),
+        rankfile(&placed, "+n0", SlotNumbering::Threads(&machine)).unwrap(),
         "# mpirun --use-hwthread-cpus --rankfile FILE PROGRAM\n\
          # a\nrank 0=+n0 slot=0\n\
          # b\nrank 1=+n0 slot=3\n\
@@ -144,9 +144,9 @@ fn rankfiles_number_as_hwloc_does() {
         let slots = text.lines().filter_map(|line| line.split_once("slot="));
         slots.map(|(_, slot)| slot.to_owned()).collect()
     };
-    let cores = rankfile(&placed, "localhost", Slots::Cores(&machine)).unwrap();
+    let cores = rankfile(&placed, "localhost", SlotNumbering::Cores(&machine)).unwrap();
     assert_eq!(slots(cores), ["0", "1", "2", "3"]);
-    let system = rankfile(&placed, "localhost", Slots::System).unwrap();
+    let system = rankfile(&placed, "localhost", SlotNumbering::System).unwrap();
     assert!(system.starts_with("# mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE"));
     assert_eq!(slots(system), ["0", "6", "5", "7"]);
 }
@@ -165,7 +165,7 @@ fn logical_numbers_keep_parts_together() {
             .iter()
             .map(|thread| Placed::new("c", thread.os))
             .collect();
-        let text = rankfile(&placed, "h", Slots::Threads(&machine)).unwrap();
+        let text = rankfile(&placed, "h", SlotNumbering::Threads(&machine)).unwrap();
         let slots: Vec<u32> = text
             .lines()
             .filter_map(|line| line.split_once("slot=")?.1.parse().ok())
@@ -198,7 +198,7 @@ fn what_cannot_be_written_is_told() {
                    components";
     assert_eq!(complaint(CpuSet::of(&[]).unwrap_err()), nothing);
     assert_eq!(
-        complaint(rankfile(&[], "h", Slots::System).unwrap_err()),
+        complaint(rankfile(&[], "h", SlotNumbering::System).unwrap_err()),
         nothing
     );
     assert_eq!(complaint(taskset_each(&[], &["x"]).unwrap_err()), nothing);
@@ -220,12 +220,12 @@ fn what_cannot_be_written_is_told() {
         "1 threads are named for 4 components: name one for each, in the same order"
     );
     for host in ["", "+", "a b", "a=b", "a#", "a\n"] {
-        let error = rankfile(&placed(), host, Slots::System).unwrap_err();
+        let error = rankfile(&placed(), host, SlotNumbering::System).unwrap_err();
         assert!(matches!(error, BindError::Host { .. }), "{error}");
     }
     let small = machine("1 packages, 2 cores");
     assert_eq!(
-        complaint(rankfile(&placed(), "h", Slots::Cores(&small)).unwrap_err()),
+        complaint(rankfile(&placed(), "h", SlotNumbering::Cores(&small)).unwrap_err()),
         "`taker` is placed on cpu40, which this machine does not have online: place it for this \
          machine, or take the system's own numbers"
     );

@@ -9,7 +9,7 @@
 mod support;
 
 use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
 use hearth_place::slots::{Machine, Message, Share};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
@@ -25,7 +25,7 @@ struct Crossing {
     cells: Vec<Vec<(Variable, Share)>>,
 }
 
-fn message(connection: &Connection, options: &Options) -> Message {
+fn message(connection: &Connection, options: &CostOptions) -> Message {
     Message {
         bytes: connection.bytes.value,
         carrier: connection.carrier.unwrap_or(options.carrier),
@@ -34,7 +34,7 @@ fn message(connection: &Connection, options: &Options) -> Message {
 }
 
 /// The least J, by the solver.
-fn optimum(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
+fn optimum(graph: &Graph, machine: &Machine, options: &CostOptions) -> f64 {
     let slots: Vec<_> = machine.all().collect();
     let mut variables = ProblemVariables::new();
     let x: Vec<Vec<Variable>> = graph
@@ -135,7 +135,7 @@ fn optimum(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
 
 #[test]
 fn within_a_hundredth_of_the_optimum() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let mut exact = 0;
     for seed in 0..INSTANCES {
         let mut random = fastrand::Rng::with_seed(5000 + seed);

@@ -7,20 +7,20 @@ use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::Model;
 use hearth_place::adapt::{Patience, follow, replan};
-use hearth_place::cost::Options;
+use hearth_place::cost::CostOptions;
 use hearth_place::forms::CpuSet;
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::plan::{Plan, Reason, StoredPlan, changes, place};
+use hearth_place::plan::{PlacementPlan, Reason, StoredPlan, changes, place};
 use hearth_place::policy::{Policy, PolicyError};
-use hearth_place::slots::{Machine, Placement, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Placement};
 use hearth_place::talk::Effort;
 
-fn plan(graph: &Graph, machine: &Machine, policy: &Policy) -> Plan {
+fn plan(graph: &Graph, machine: &Machine, policy: &Policy) -> PlacementPlan {
     place(
         graph,
         machine,
         policy,
-        &Options::default(),
+        &CostOptions::default(),
         Effort::default(),
     )
     .expect("a plan")
@@ -66,7 +66,7 @@ trait Text {
     fn matches_text(&self) -> bool;
 }
 
-impl Text for hearth_place::plan::Verdict {
+impl Text for hearth_place::plan::PlacementVerdict {
     fn matches_text(&self) -> bool {
         self.to_string().starts_with("placement matters") == self.matters()
     }
@@ -99,7 +99,7 @@ fn a_plan_is_read_back_for_what_is_there_now() {
     assert_eq!(fitted.new, ["newcomer"]);
     assert_eq!(fitted.missing, ["c5"]);
     assert_eq!(fitted.lost, [("c0".to_owned(), OsThread(0))]);
-    let options = Options::default();
+    let options = CostOptions::default();
     let found = follow(&after, &fewer, &options, &fitted.slots).expect("places");
     for (slot, known) in found.0.iter().zip(&fitted.slots) {
         assert!(known.is_none_or(|known| known == *slot));
@@ -141,7 +141,7 @@ fn a_file_places_whom_it_names() {
     assert_eq!(placed.places[1].cpu, OsThread(5));
     let refused = |policy: Policy| {
         policy
-            .place(&graph, &machine, &Options::default(), Effort::default())
+            .place(&graph, &machine, &CostOptions::default(), Effort::default())
             .expect_err("it is refused")
     };
     assert!(matches!(
@@ -156,14 +156,14 @@ fn a_file_places_whom_it_names() {
 
 #[test]
 fn nobody_moves_unless_it_pays_and_nobody_moves_back() {
-    let options = Options::default();
+    let options = CostOptions::default();
     for seed in 0..30 {
         let mut random = fastrand::Rng::with_seed(seed);
         let machine = support::machine(support::MACHINES[random.usize(1..5)]);
         let slots = u32::try_from(machine.slots().len()).expect("few");
         let count = random.usize(2..24);
         let graph = support::graph(&mut random, count);
-        let start = Placement((0..count).map(|_| Slot(random.u32(..slots))).collect());
+        let start = Placement((0..count).map(|_| CpuSlot(random.u32(..slots))).collect());
         let effort = Effort {
             steps: 30_000,
             seed,
@@ -207,8 +207,8 @@ fn who_stays_is_not_moved() {
     let mut graph = graph(2, &[(0, 1)]);
     graph.components[0].stays = true;
     graph.connections[0].messages.value = 1e6;
-    let start = Placement(vec![Slot(0), Slot(7)]);
-    let options = Options::default();
+    let start = Placement(vec![CpuSlot(0), CpuSlot(7)]);
+    let options = CostOptions::default();
     let patience = Patience::default();
     let found = replan(
         &graph,
@@ -219,7 +219,7 @@ fn who_stays_is_not_moved() {
         Effort::default(),
     );
     let found = found.expect("an answer");
-    assert_eq!(found.placement.0, [Slot(0), Slot(0)]);
+    assert_eq!(found.placement.0, [CpuSlot(0), CpuSlot(0)]);
     assert_eq!(found.moves.len(), 1);
 }
 

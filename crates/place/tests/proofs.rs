@@ -3,7 +3,7 @@
 
 mod support;
 
-use hearth_place::cost::Options;
+use hearth_place::cost::CostOptions;
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 use support::cheaper::{Found, cheaper};
 
@@ -24,7 +24,7 @@ fn first_seed() -> u64 {
 
 #[test]
 fn nothing_is_cheaper_by_a_hundredth() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let machines = support::MACHINES.iter().map(|m| support::machine(m));
     let machines: Vec<_> = machines.collect();
     let (mut open, mut cheaper_ones) = (Vec::new(), Vec::new());
@@ -61,7 +61,7 @@ fn nothing_is_cheaper_by_a_hundredth() {
 
 #[test]
 fn the_other_search_finds_what_is_cheaper_and_nothing_else() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let instances = if cfg!(debug_assertions) { 20 } else { 120 };
     for seed in 0..instances {
         let mut random = fastrand::Rng::with_seed(8000 + seed);

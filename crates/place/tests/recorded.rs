@@ -13,7 +13,7 @@ use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
 use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::Graph;
 use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
@@ -67,7 +67,7 @@ fn graphs() -> Vec<(String, Graph)> {
 
 #[test]
 fn recorded_machines_are_placed_on() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let graphs = graphs();
     let folders = entries("../../machines")
         .into_iter()

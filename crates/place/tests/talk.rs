@@ -7,9 +7,9 @@ use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::{Component, Connection, Graph};
-use hearth_place::slots::{Machine, Placement, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Placement};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 
 /// Number of random instances; a build for tests is slow enough with fewer.
@@ -21,7 +21,7 @@ fn never_worse_than_a_baseline() {
         .iter()
         .map(|m| support::machine(m))
         .collect();
-    let options = Options::default();
+    let options = CostOptions::default();
     let mut better = [0; 3];
     for seed in 0..INSTANCES {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -58,7 +58,7 @@ fn never_worse_than_a_baseline() {
 
 #[test]
 fn small_graphs_are_placed_as_well_as_any() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let mut proved = 0;
     let (machines, instances) = (&support::MACHINES[..4], 60);
     for seed in 0..instances {
@@ -92,7 +92,7 @@ fn pins_and_allowed_cores_hold_and_nothing_is_left_to_chance() {
     let topology = synthetic::parse(support::MACHINES[4]).expect("a machine");
     let profile = Profile::assumed(topology);
     let model = Model::new(&profile).expect("a sound profile");
-    let options = Options::default();
+    let options = CostOptions::default();
     for seed in 0..40 {
         let mut random = fastrand::Rng::with_seed(seed);
         let allowed: Vec<OsThread> = (0..32).filter(|_| random.bool()).map(OsThread).collect();
@@ -141,7 +141,7 @@ fn heaps_fit_where_they_can() {
     let placed = talk(
         &graph,
         &machine,
-        &Options::default(),
+        &CostOptions::default(),
         Effort::default(),
         None,
     );
@@ -162,7 +162,7 @@ fn who_only_talks_stays_together_and_who_only_computes_does_not() {
         let placed = talk(
             &graph,
             &machine,
-            &Options::default(),
+            &CostOptions::default(),
             Effort::default(),
             None,
         );
@@ -189,9 +189,9 @@ fn a_graph_of_thousands_is_placed_better_than_in_turn() {
     for pair in ids.windows(2) {
         graph.connect(Connection::new(pair[0], pair[1]).messages(5.0).bytes(64.0));
     }
-    let options = Options::default();
+    let options = CostOptions::default();
     let ours = talk(&graph, &machine, &options, Effort::default(), None).expect("a placement");
-    let turn = (0..count).map(|c| Slot(u32::try_from(c % 32).expect("few")));
+    let turn = (0..count).map(|c| CpuSlot(u32::try_from(c % 32).expect("few")));
     let turn = evaluate(&graph, &machine, &options, &Placement(turn.collect())).expect("it fits");
     assert!(ours.cost.total_ns < 0.5 * turn.total_ns);
 }
@@ -218,7 +218,7 @@ fn as_few_groups_are_divided_as_can_be() {
     let placed = talk(
         &graph,
         &machine,
-        &Options::default(),
+        &CostOptions::default(),
         Effort::default(),
         None,
     );

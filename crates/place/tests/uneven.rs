@@ -7,7 +7,7 @@ use hearth_machine::profile::{Figure, Noise, PairTransfer, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::Model;
-use hearth_place::cost::Options;
+use hearth_place::cost::CostOptions;
 use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
 
@@ -59,7 +59,7 @@ fn machine(random: &mut fastrand::Rng) -> Machine {
 
 #[test]
 fn what_is_proved_is_the_best_on_uneven_machines() {
-    let options = Options::default();
+    let options = CostOptions::default();
     let mut proved = 0;
     for seed in 0..INSTANCES {
         let mut random = fastrand::Rng::with_seed(9000 + seed);

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use hearth_machine::profile::distance::fallback_order;
 use hearth_machine::topology::{Thread, Topology, format_list};
-use hearth_probe::{Findings, Mode, Options, Part, Plan, Step, description, run_plan};
+use hearth_probe::{Findings, Mode, Part, ProbeOptions, ProbePlan, Step, description, run_plan};
 use hearth_sys::mapping::{MapOptions, Mapping, page_bytes};
 use hearth_sys::policy::{self, Policy};
 use hearth_sys::{Linux, System};
@@ -120,7 +120,7 @@ fn probed() -> Result<Vec<String>, Failure> {
         Part::Distances,
         Part::Noise,
     ];
-    let plan = Plan {
+    let plan = ProbePlan {
         rounds: 1,
         steps: parts
             .iter()
@@ -133,9 +133,9 @@ fn probed() -> Result<Vec<String>, Failure> {
     let cores = Linux.allowed()?;
     let cancel = AtomicBool::new(false);
     // The longest limit, since emulation is slow; the plan bounds the work.
-    let options = Options {
+    let options = ProbeOptions {
         mode: Mode::Deep,
-        ..Options::default()
+        ..ProbeOptions::default()
     };
     let found: Findings = run_plan(&Linux, &options, &plan, &cores, &cancel, &mut |_| {})?;
     let mut lines = vec![format!(

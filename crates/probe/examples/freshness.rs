@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use hearth_machine::profile::Profile;
-use hearth_probe::freshness::{self, Verdict};
+use hearth_probe::freshness::{self, Freshness};
 use hearth_sys::Linux;
 
 fn main() -> ExitCode {
@@ -39,9 +39,9 @@ fn main() -> ExitCode {
         let begin = Instant::now();
         for verdict in freshness::check(&Linux, &pairs) {
             match verdict {
-                Verdict::Holds => holds += 1,
-                Verdict::Unknown => unknown += 1,
-                Verdict::Off { one_way_ns } => off.push(one_way_ns),
+                Freshness::Holds => holds += 1,
+                Freshness::Unknown => unknown += 1,
+                Freshness::Off { one_way_ns } => off.push(one_way_ns),
             }
         }
         took.push(begin.elapsed());

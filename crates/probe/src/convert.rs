@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use hearth_machine::infer::{self, Latencies, Tree};
 use hearth_machine::profile::{
     Access as Pass, Bandwidth as Band, CacheFinding, Carrier, CurvePoint, Exchange, Figure, Gap,
-    HandOver, Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise,
-    Origin, Pages, PairTransfer, Profile, StateTransfer,
+    HandOver, Host, Level as StoredLevel, LevelCost, LineState, Mode as StoredMode, NodeDistances,
+    Noise, Origin, Pages, PairTransfer, Profile, StateTransfer,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{OsNode, OsThread, Thread, Topology};
@@ -24,7 +24,7 @@ use crate::noise::BUCKETS;
 use crate::options::Mode;
 use crate::pairs::latencies;
 use crate::session::Findings;
-use crate::staircase::{self, Level, Verdict, check_claim};
+use crate::staircase::{self, CacheVerdict, Level, check_claim};
 use crate::states::{Access, State};
 use crate::statistics::{Measured, median};
 
@@ -292,19 +292,19 @@ impl Parts<'_> {
     /// The profile's level for the curve's level of this index. The last one is memory if as many
     /// caches were found as are claimed, or if the claim of the next one is contradicted; otherwise
     /// the curve may not have left that cache.
-    fn place(&self, curve: &Curve, index: usize) -> Place {
+    fn place(&self, curve: &Curve, index: usize) -> StoredLevel {
         let cache = |index: usize| {
             let level = self.claimed().get(index).map(|(level, _)| *level);
-            Place::Cache(level.unwrap_or(u8::try_from(index + 1).unwrap_or(u8::MAX)))
+            StoredLevel::Cache(level.unwrap_or(u8::try_from(index + 1).unwrap_or(u8::MAX)))
         };
         if curve.levels[index].capacity.is_some() {
             return cache(index);
         }
         match self.claimed().get(index) {
-            None => Place::Memory,
+            None => StoredLevel::Memory,
             Some(&(_, bytes)) => match check_claim(bytes, &curve.levels, &Self::plain(curve)) {
-                Verdict::Contradicted { .. } => Place::Memory,
-                Verdict::Confirmed { .. } | Verdict::Undecided => cache(index),
+                CacheVerdict::Contradicted { .. } => StoredLevel::Memory,
+                CacheVerdict::Confirmed { .. } | CacheVerdict::Undecided => cache(index),
             },
         }
     }
@@ -397,7 +397,7 @@ impl Parts<'_> {
                 let index = curve.levels.iter().position(fits)?;
                 Some(self.place(curve, index))
             });
-            place.unwrap_or(Place::Memory)
+            place.unwrap_or(StoredLevel::Memory)
         };
         let stored = |band: &crate::bandwidth::Bandwidth| Band {
             level: level(band.bytes),

@@ -12,7 +12,7 @@
 //! since a hypervisor may wake a virtual processor elsewhere and take it back a moment later. Idle
 //! cores may still be slow: before the check believes that everything became slower, it keeps them
 //! busy for [`WARM_NS`]. Where the two threads cannot run at the same time because others use their
-//! cores, there is no answer ([`Verdict::Unknown`]).
+//! cores, there is no answer ([`Freshness::Unknown`]).
 
 use std::array;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub struct Expected {
 
 /// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum Freshness {
     /// The figure is near enough.
     Holds,
     /// The figure is off; a transfer takes this long now.
@@ -112,12 +112,12 @@ fn number(thread: OsThread) -> usize {
 
 /// Compares each pair with a new measurement, which takes less than a millisecond a pair, up to
 /// four where the cores are busy, and some thirty where it seems to be off.
-pub fn check(system: &'static dyn System, pairs: &[Expected]) -> Vec<Verdict> {
+pub fn check(system: &'static dyn System, pairs: &[Expected]) -> Vec<Freshness> {
     let one = |pair: &Expected| check_one(system, pair);
     pairs.iter().map(one).collect()
 }
 
-fn check_one(system: &'static dyn System, pair: &Expected) -> Verdict {
+fn check_one(system: &'static dyn System, pair: &Expected) -> Freshness {
     let mut is_first = true;
     judge(pair.one_way_ns, |is_slower| {
         if !std::mem::take(&mut is_first) {
@@ -130,20 +130,20 @@ fn check_one(system: &'static dyn System, pair: &Expected) -> Verdict {
 
 /// Judges a figure by measurements. `measure` returns a transfer, or nothing where it cannot; its
 /// argument says whether the one before was slower than expected.
-fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verdict {
+fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Freshness {
     let mut seen = Vec::with_capacity(TIMES);
     let mut is_slower = false;
     while seen.len() < TIMES {
         let Some(ns) = measure(is_slower) else {
-            return Verdict::Unknown;
+            return Freshness::Unknown;
         };
         let ratio = ns / expected_ns;
         if (1.0 / OFF..=OFF).contains(&ratio) {
-            return Verdict::Holds;
+            return Freshness::Holds;
         }
         let is_now = ratio > 1.0;
         if !seen.is_empty() && is_now != is_slower {
-            return Verdict::Unknown;
+            return Freshness::Unknown;
         }
         is_slower = is_now;
         seen.push(ns);
@@ -154,8 +154,8 @@ fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verd
             (least.min(ns), most.max(ns))
         });
     match median(&seen) {
-        Some(one_way_ns) if most <= AGREE * least => Verdict::Off { one_way_ns },
-        _ => Verdict::Unknown,
+        Some(one_way_ns) if most <= AGREE * least => Freshness::Off { one_way_ns },
+        _ => Freshness::Unknown,
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
     use hearth_machine::topology::Thread;
 
     /// The verdict on 30 ns by these measurements, and the number of measurements used.
-    fn judged(found: &[Option<f64>]) -> (Verdict, usize) {
+    fn judged(found: &[Option<f64>]) -> (Freshness, usize) {
         let mut count = 0;
         let verdict = judge(30.0, |_| {
             count += 1;
@@ -341,30 +341,30 @@ mod tests {
     #[test]
     fn one_look_suffices_where_nothing_has_changed() {
         for ns in [15.0, 29.0, 30.0, 60.0] {
-            assert_eq!(judged(&[Some(ns)]), (Verdict::Holds, 1), "{ns}");
+            assert_eq!(judged(&[Some(ns)]), (Freshness::Holds, 1), "{ns}");
         }
     }
 
     #[test]
     fn off_is_what_was_found_three_times() {
         let slower = judged(&[Some(127.0), Some(120.0), Some(131.0)]);
-        assert_eq!(slower, (Verdict::Off { one_way_ns: 127.0 }, 3));
+        assert_eq!(slower, (Freshness::Off { one_way_ns: 127.0 }, 3));
         let faster = judged(&[Some(9.0), Some(10.0), Some(11.0)]);
-        assert_eq!(faster, (Verdict::Off { one_way_ns: 10.0 }, 3));
+        assert_eq!(faster, (Freshness::Off { one_way_ns: 10.0 }, 3));
     }
 
     #[test]
     fn noise_does_not_cry_wolf() {
         let once = judged(&[Some(127.0), Some(31.0)]);
-        assert_eq!(once, (Verdict::Holds, 2));
+        assert_eq!(once, (Freshness::Holds, 2));
         let twice = judged(&[Some(127.0), Some(120.0), Some(50.0)]);
-        assert_eq!(twice, (Verdict::Holds, 3));
+        assert_eq!(twice, (Freshness::Holds, 3));
         let scattered = judged(&[Some(127.0), Some(400.0), Some(80.0)]);
-        assert_eq!(scattered, (Verdict::Unknown, 3));
+        assert_eq!(scattered, (Freshness::Unknown, 3));
         let both_ways = judged(&[Some(127.0), Some(10.0)]);
-        assert_eq!(both_ways, (Verdict::Unknown, 2));
-        assert_eq!(judged(&[None]), (Verdict::Unknown, 1));
-        assert_eq!(judged(&[Some(127.0), None]), (Verdict::Unknown, 2));
+        assert_eq!(both_ways, (Freshness::Unknown, 2));
+        assert_eq!(judged(&[None]), (Freshness::Unknown, 1));
+        assert_eq!(judged(&[Some(127.0), None]), (Freshness::Unknown, 2));
     }
 
     #[test]
@@ -416,6 +416,6 @@ mod tests {
             cores: [1 << 20, (1 << 20) + 1],
             one_way_ns: 30.0,
         };
-        assert_eq!(check(&hearth_sys::Linux, &[pair]), [Verdict::Unknown]);
+        assert_eq!(check(&hearth_sys::Linux, &[pair]), [Freshness::Unknown]);
     }
 }

@@ -16,9 +16,9 @@
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
-//! use hearth_probe::{Mode, Options};
+//! use hearth_probe::{Mode, ProbeOptions};
 //!
-//! let options = Options { mode: Mode::Quick, ..Options::default() };
+//! let options = ProbeOptions { mode: Mode::Quick, ..ProbeOptions::default() };
 //! let cancel = AtomicBool::new(false);
 //! let mut fraction = 0.0;
 //! let findings = hearth_probe::run(&hearth_sys::Linux, &options, &cancel, &mut |progress| {
@@ -50,6 +50,6 @@ pub mod states;
 pub mod statistics;
 
 pub use disturbance::Discards;
-pub use options::{Mode, Options, Part, Plan, Step};
+pub use options::{Mode, Part, ProbeOptions, ProbePlan, Step};
 pub use session::{Findings, Missing, ProbeError, Progress, run, run_plan};
 pub use statistics::Measured;

@@ -52,7 +52,7 @@ impl Mode {
 
 /// Options of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ProbeOptions {
     /// Its duration.
     pub mode: Mode,
     /// The cores to measure, by the system's numbers; None for all that this process may use.
@@ -61,9 +61,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ProbeOptions {
+    fn default() -> ProbeOptions {
+        ProbeOptions {
             mode: Mode::Normal,
             cpus: None,
             seed: 1,
@@ -119,7 +119,7 @@ pub struct Step {
 
 /// The parts that a machine allows, with their time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct ProbePlan {
     /// Visits to each part.
     pub rounds: u32,
     /// Parts in the order of a round.
@@ -129,10 +129,10 @@ pub struct Plan {
 /// Reserve for beginning, ending and rounds that take a little longer than planned.
 const RESERVE: f64 = 0.1;
 
-impl Plan {
+impl ProbePlan {
     /// Divides the mode's time. `cpus` is the number of measured cores, `nodes` the number of
     /// memory nodes.
-    pub fn new(mode: Mode, cpus: usize, nodes: usize) -> Plan {
+    pub fn new(mode: Mode, cpus: usize, nodes: usize) -> ProbePlan {
         // With many cores their pairs take most of the time; a machine with nodes gives up some of
         // everything for its distances.
         let pairs = if cpus > 16 { 40.0 } else { 22.0 };
@@ -150,7 +150,7 @@ impl Plan {
         let kept = || weights.iter().filter(|(_, _, makes_sense)| *makes_sense);
         let sum: f64 = kept().map(|(_, weight, _)| weight).sum();
         let seconds = mode.seconds() * (1.0 - RESERVE);
-        Plan {
+        ProbePlan {
             rounds: mode.rounds(),
             steps: kept()
                 .map(|&(part, weight, _)| Step {

@@ -6,12 +6,12 @@
 //! lines. One line, however often, would give a precise answer to another question.
 //!
 //! Up to 32 threads every pair is measured. Beyond, at most 4·n·log₂n pairs are, chosen in rounds
-//! by [`hearth_machine::infer::Plan`] from earlier results; the rest is inferred from the groups
-//! when the profile is made, and marked so there.
+//! by [`hearth_machine::infer::PairPlan`] from earlier results; the rest is inferred from the
+//! groups when the profile is made, and marked so there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hearth_machine::infer::{Latencies, Latency, Plan, pairs_max};
+use hearth_machine::infer::{Latencies, Latency, PairPlan, pairs_max};
 use hearth_machine::topology::{OsThread, Topology};
 
 use crate::context::{Context, Deadline, Lines, Rounds, Stop, spin_until, together};
@@ -116,7 +116,7 @@ pub struct Matrix {
     /// Pairs to visit next, the last first.
     queue: Vec<usize>,
     /// Names further pairs until it has enough.
-    plan: Option<Plan>,
+    plan: Option<PairPlan>,
 }
 
 impl Matrix {
@@ -125,7 +125,7 @@ impl Matrix {
     pub fn new(cores: &[usize], claimed: Option<&Topology>) -> Matrix {
         let threads: Vec<OsThread> = cores.iter().filter_map(|&core| os_thread(core)).collect();
         Matrix {
-            plan: Some(Plan::new(&threads, claimed)),
+            plan: Some(PairPlan::new(&threads, claimed)),
             threads,
             pairs: Vec::new(),
             queue: Vec::new(),

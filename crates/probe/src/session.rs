@@ -25,7 +25,7 @@ use crate::distances::{Distances, Survey};
 use crate::disturbance::Discards;
 use crate::handover::{Exchange, Point};
 use crate::noise::CoreNoise;
-use crate::options::{Options, Part, Plan};
+use crate::options::{Part, ProbeOptions, ProbePlan};
 use crate::pairs::PairLatency;
 use crate::states::{Cost, StateCost};
 use parts::Parts;
@@ -52,7 +52,7 @@ pub struct Missing {
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The options of the probe.
-    pub options: Options,
+    pub options: ProbeOptions,
     /// Its duration, in seconds.
     pub seconds: f64,
     /// The cores that were measured, by the system's numbers, ascending.
@@ -98,13 +98,13 @@ pub struct Findings {
 /// If cancelled, or if no core can be measured. All other failures are in [`Findings::missing`].
 pub fn run(
     system: &dyn System,
-    options: &Options,
+    options: &ProbeOptions,
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings, ProbeError> {
     let cores = cores(system, options)?;
     let nodes = system.memory_nodes().map_or(1, |nodes| nodes.len());
-    let plan = Plan::new(options.mode, cores.len(), nodes);
+    let plan = ProbePlan::new(options.mode, cores.len(), nodes);
     run_plan(system, options, &plan, &cores, cancel, progress)
 }
 
@@ -114,8 +114,8 @@ pub fn run(
 /// As for [`run`].
 pub fn run_plan(
     system: &dyn System,
-    options: &Options,
-    plan: &Plan,
+    options: &ProbeOptions,
+    plan: &ProbePlan,
     cores: &[usize],
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
@@ -163,7 +163,7 @@ pub fn run_plan(
 fn rounds(
     parts: &mut Parts,
     context: &mut Context<'_>,
-    plan: &Plan,
+    plan: &ProbePlan,
     seconds: f64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), ProbeError> {
@@ -216,7 +216,7 @@ fn out_of_time(seconds: f64) -> String {
 }
 
 /// The requested cores that this process may use, or all it may use.
-fn cores(system: &dyn System, options: &Options) -> Result<Vec<usize>, ProbeError> {
+fn cores(system: &dyn System, options: &ProbeOptions) -> Result<Vec<usize>, ProbeError> {
     let next = "widen the process's set of cores (see `taskset`), or name others";
     let allowed = system.allowed().map_err(|error| {
         let object = "the cores of this process";

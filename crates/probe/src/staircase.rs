@@ -40,7 +40,7 @@ pub struct Capacity {
 
 /// Verdict on a claim about a cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum CacheVerdict {
     /// A level ends at the claimed size.
     Confirmed {
         /// Measured over claimed size.
@@ -235,7 +235,7 @@ fn crossing(sizes: &[f64], smooth: &[f64], lower: &Plateau, upper: &Plateau) -> 
 
 /// Whether some level ends at a claimed size. `claimed` is in bytes; `points` are the curve that
 /// `levels` came from.
-pub fn check_claim(claimed: u64, levels: &[Level], points: &[CurvePoint]) -> Verdict {
+pub fn check_claim(claimed: u64, levels: &[Level], points: &[CurvePoint]) -> CacheVerdict {
     let claim = claimed as f64;
     let largest = points.iter().map(|p| p.bytes).max().unwrap_or(0) as f64;
     let nearest = levels
@@ -248,7 +248,7 @@ pub fn check_claim(claimed: u64, levels: &[Level], points: &[CurvePoint]) -> Ver
     if let Some((level, capacity)) = nearest {
         let size_ratio = capacity.bytes / claim;
         if claim >= capacity.low / CLAIM_FACTOR && claim <= capacity.high * CLAIM_FACTOR {
-            return Verdict::Confirmed { size_ratio };
+            return CacheVerdict::Confirmed { size_ratio };
         }
         // Half of a cache must be as fast as the level that holds it. If the curve reaches there
         // and a level ends below, the claim is wrong regardless of the rest.
@@ -264,13 +264,13 @@ pub fn check_claim(claimed: u64, levels: &[Level], points: &[CurvePoint]) -> Ver
                 1.0
             };
             if largest >= 2.0 * claim || slowdown >= LEVEL_FACTOR {
-                return Verdict::Contradicted {
+                return CacheVerdict::Contradicted {
                     size_ratio,
                     slowdown,
                 };
             }
         }
-        return Verdict::Undecided;
+        return CacheVerdict::Undecided;
     }
-    Verdict::Undecided
+    CacheVerdict::Undecided
 }

@@ -1,6 +1,6 @@
 //! Conversion of findings into a profile: measured, inferred and contradicted figures.
 
-use hearth_machine::profile::{PairTransfer, Provenance, Verdict};
+use hearth_machine::profile::{ClaimVerdict, PairTransfer, Provenance};
 use hearth_machine::synthetic;
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_probe::convert::{About, profile};
@@ -8,7 +8,7 @@ use hearth_probe::curve::{Curve, Order, Point};
 use hearth_probe::distances::{Distances, fine};
 use hearth_probe::pairs::PairLatency;
 use hearth_probe::statistics::Measured;
-use hearth_probe::{Findings, Missing, Options, Part};
+use hearth_probe::{Findings, Missing, Part, ProbeOptions};
 use hearth_sys::clock::Clock;
 
 fn measured(value: f64) -> Measured {
@@ -23,7 +23,7 @@ fn measured(value: f64) -> Measured {
 
 fn findings(cores: usize) -> Findings {
     Findings {
-        options: Options::default(),
+        options: ProbeOptions::default(),
         seconds: 1.0,
         cores: (0..cores).collect(),
         quota: Some(1.5),
@@ -129,7 +129,7 @@ fn true_groups_are_confirmed_and_false_ones_contradicted_with_the_effect() {
     let cache = of(&honest, "shared L3");
     assert_eq!(
         (cache.verdict, cache.claimed.as_str()),
-        (Verdict::Confirmed, "0-3 | 4-7")
+        (ClaimVerdict::Confirmed, "0-3 | 4-7")
     );
     let effect = cache.effect_ratio.unwrap();
     assert!(
@@ -144,10 +144,10 @@ fn true_groups_are_confirmed_and_false_ones_contradicted_with_the_effect() {
         machine("1 package, 8 cores, 1 node, l3 480M per package"),
     );
     let cache = of(&lying, "shared L3");
-    assert_eq!(cache.verdict, Verdict::Contradicted);
+    assert_eq!(cache.verdict, ClaimVerdict::Contradicted);
     assert!((cache.effect_ratio.unwrap().value / 3.0 - 1.0).abs() < 0.1);
     let group = of(&lying, "threads 4-7");
-    assert_eq!(group.verdict, Verdict::Contradicted);
+    assert_eq!(group.verdict, ClaimVerdict::Contradicted);
     assert!((group.effect_ratio.unwrap().value / 3.0 - 1.0).abs() < 0.1);
 }
 
@@ -251,9 +251,9 @@ fn caches_that_are_not_there_are_contradicted() {
     assert_eq!(
         sizes,
         [
-            ("32768 bytes", Verdict::Confirmed),
-            ("1048576 bytes", Verdict::Confirmed),
-            ("503316480 bytes", Verdict::Contradicted),
+            ("32768 bytes", ClaimVerdict::Confirmed),
+            ("1048576 bytes", ClaimVerdict::Confirmed),
+            ("503316480 bytes", ClaimVerdict::Contradicted),
         ]
     );
     let lie = profile.contradicted().next().unwrap();

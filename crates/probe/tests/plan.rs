@@ -3,14 +3,14 @@
 use hearth_probe::curve::sizes;
 use hearth_probe::distances;
 use hearth_probe::noise;
-use hearth_probe::{Mode, Part, Plan};
+use hearth_probe::{Mode, Part, ProbePlan};
 
 #[test]
 fn plans_keep_within_their_mode() {
     for mode in [Mode::Quick, Mode::Normal, Mode::Deep] {
         for cpus in [1, 2, 3, 16, 64, 256, 1024] {
             for nodes in [1, 2, 8] {
-                let plan = Plan::new(mode, cpus, nodes);
+                let plan = ProbePlan::new(mode, cpus, nodes);
                 assert!(plan.seconds() <= mode.seconds());
                 assert!(plan.seconds() > mode.seconds() * 0.85);
                 assert_eq!(plan.seconds_of(Part::Pairs) > 0.0, cpus > 1);

@@ -3,12 +3,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hearth_probe::{Findings, Mode, Options, Part, Plan, ProbeError, Step, run_plan};
+use hearth_probe::{Findings, Mode, Part, ProbeError, ProbeOptions, ProbePlan, Step, run_plan};
 use hearth_sys::{Fake, Linux, System, affinity};
 
 /// Each part with hardly any time, so that it does its least.
-fn least(parts: &[Part]) -> Plan {
-    Plan {
+fn least(parts: &[Part]) -> ProbePlan {
+    ProbePlan {
         rounds: 2,
         steps: parts
             .iter()
@@ -20,10 +20,10 @@ fn least(parts: &[Part]) -> Plan {
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> ProbeOptions {
+    ProbeOptions {
         mode: Mode::Quick,
-        ..Options::default()
+        ..ProbeOptions::default()
     }
 }
 
@@ -31,7 +31,12 @@ fn probe(system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
     probe_as(&options(), system, cores, parts)
 }
 
-fn probe_as(options: &Options, system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
+fn probe_as(
+    options: &ProbeOptions,
+    system: &dyn System,
+    cores: &[usize],
+    parts: &[Part],
+) -> Findings {
     let cancel = AtomicBool::new(false);
     let plan = least(parts);
     run_plan(system, options, &plan, cores, &cancel, &mut |_| {}).unwrap()
@@ -230,7 +235,7 @@ fn modes_keep_their_time_on_slow_machines() {
         let look_s = mode.seconds() / share;
         let system = machine(&[0, 1]).with_slow_clock((look_s * 1e9) as u64);
         let cancel = AtomicBool::new(false);
-        let asked = Options { mode, ..options() };
+        let asked = ProbeOptions { mode, ..options() };
         let found = hearth_probe::run(&system, &asked, &cancel, &mut |_| {}).unwrap();
         // The last unit looks a few times while it ends.
         let most = mode.seconds() + 12.0 * look_s;
@@ -256,7 +261,7 @@ fn large_machines_measure_what_time_allows() {
     let cores: Vec<usize> = (0..64).collect();
     let system = machine(&cores);
     let cancel = AtomicBool::new(false);
-    let plan = Plan {
+    let plan = ProbePlan {
         rounds: 2,
         steps: vec![Step {
             part: Part::Pairs,
@@ -324,7 +329,7 @@ fn affinity_of_one_core_is_kept_and_told() {
         affinity::pin_current(core).unwrap();
         let parts = [Part::Pairs, Part::States, Part::Costs, Part::Noise];
         // The time of a long mode, so that a busy machine reaches every part once.
-        let patient = Options {
+        let patient = ProbeOptions {
             mode: Mode::Deep,
             ..options()
         };

@@ -1,7 +1,7 @@
 //! Caches from curves: invented ones, and those that the cache-impact source published (section
 //! 4.1).
 
-use hearth_probe::staircase::{CurvePoint, Level, Verdict, check_claim, levels};
+use hearth_probe::staircase::{CacheVerdict, CurvePoint, Level, check_claim, levels};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -108,7 +108,7 @@ fn the_published_curve_of_the_5130() {
         "it ends while it rises"
     );
     let claim = check_claim((4.0 * MIB) as u64, &levels, &points);
-    assert!(matches!(claim, Verdict::Confirmed { .. }), "{claim:?}");
+    assert!(matches!(claim, CacheVerdict::Confirmed { .. }), "{claim:?}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_published_curve_of_the_e5() {
     for claimed in [32.0 * KIB, 256.0 * KIB, 30.0 * MIB] {
         let claim = check_claim(claimed as u64, &levels, &points);
         assert!(
-            matches!(claim, Verdict::Confirmed { .. }),
+            matches!(claim, CacheVerdict::Confirmed { .. }),
             "{claimed}: {claim:?}"
         );
     }
@@ -186,8 +186,8 @@ fn a_machine_that_lies_is_caught() {
     let points = invented(&machine, 110.0, 0.02, 3);
     let levels = levels(&points);
     let claim = |mib: f64| check_claim((mib * MIB) as u64, &levels, &points);
-    assert!(matches!(claim(30.0), Verdict::Confirmed { .. }));
-    let Verdict::Contradicted {
+    assert!(matches!(claim(30.0), CacheVerdict::Confirmed { .. }));
+    let CacheVerdict::Contradicted {
         size_ratio,
         slowdown,
     } = claim(480.0)
@@ -196,7 +196,7 @@ fn a_machine_that_lies_is_caught() {
     };
     assert!((0.04..0.09).contains(&size_ratio), "{size_ratio}");
     assert!((3.5..5.5).contains(&slowdown), "{slowdown}");
-    let Verdict::Contradicted {
+    let CacheVerdict::Contradicted {
         size_ratio,
         slowdown,
     } = claim(8.0)
@@ -204,7 +204,7 @@ fn a_machine_that_lies_is_caught() {
         panic!("{:?}", claim(8.0));
     };
     assert!(!(0.6..1.6).contains(&size_ratio) && slowdown >= 1.0);
-    assert_eq!(claim(4000.0), Verdict::Undecided);
+    assert_eq!(claim(4000.0), CacheVerdict::Undecided);
 }
 
 #[test]
@@ -219,5 +219,5 @@ fn too_little_says_nothing() {
     let found = levels(&flat);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].capacity, None);
-    assert_eq!(check_claim(1 << 20, &found, &flat), Verdict::Undecided);
+    assert_eq!(check_claim(1 << 20, &found, &flat), CacheVerdict::Undecided);
 }

@@ -8,7 +8,7 @@ use hearth_driver::site::Site;
 use hearth_place::cost;
 use hearth_place::graph::Round;
 use hearth_place::patterns::recognise;
-use hearth_place::plan::{Plan, Reason};
+use hearth_place::plan::{PlacementPlan, Reason};
 use hearth_place::slots::Message;
 use hearth_text::columns::{Columns, Side};
 use hearth_text::counted;
@@ -32,9 +32,9 @@ fn item(text: &str) -> String {
 /// A plan as text; with `why`, its reasons and what other placements cost.
 pub fn text(
     program: &ProgramGraph,
-    plan: &Plan,
+    plan: &PlacementPlan,
     site: &Site,
-    options: &cost::Options,
+    options: &cost::CostOptions,
     why: bool,
 ) -> String {
     let mut picture = drawn(&title(program, plan, site), program, plan, site, options);
@@ -62,7 +62,7 @@ pub fn text(
 }
 
 /// The title of a plan.
-pub fn title(program: &ProgramGraph, plan: &Plan, site: &Site) -> String {
+pub fn title(program: &ProgramGraph, plan: &PlacementPlan, site: &Site) -> String {
     format!(
         "{} on {}, by `{}`",
         counted(program.graph.components.len(), "component"),
@@ -71,7 +71,7 @@ pub fn title(program: &ProgramGraph, plan: &Plan, site: &Site) -> String {
     )
 }
 
-fn reasons(program: &ProgramGraph, plan: &Plan) -> String {
+fn reasons(program: &ProgramGraph, plan: &PlacementPlan) -> String {
     let mut text = "\nWhy\n".to_owned();
     for place in plan.places.iter().take(SHOWN) {
         let why = reason(&place.reason, plan.cost.total_ns);
@@ -126,7 +126,7 @@ fn reason(reason: &Reason, total_ns: f64) -> String {
     }
 }
 
-fn others(plan: &Plan) -> String {
+fn others(plan: &PlacementPlan) -> String {
     let mut text = "\nOther placements\n".to_owned();
     let mut columns = Columns::new(&[Side::Left, Side::Left]);
     columns.row([plan.policy.to_string(), "this plan".to_owned()]);
@@ -151,9 +151,9 @@ fn others(plan: &Plan) -> String {
 pub fn drawn<'a>(
     title: &str,
     program: &ProgramGraph,
-    plan: &Plan,
+    plan: &PlacementPlan,
     site: &'a Site,
-    options: &cost::Options,
+    options: &cost::CostOptions,
 ) -> picture::Placement<'a> {
     let mut drawn = picture::Placement::new(title, &site.profile.topology);
     let pace = pace(program, plan);
@@ -206,7 +206,7 @@ fn has_loads_of_siblings(drawn: &picture::Placement) -> bool {
 
 /// The share of the graph's rates that the plan allows: they assume a core for each component, and
 /// the busiest CPU or the longest cycle limits them.
-fn pace(program: &ProgramGraph, plan: &Plan) -> f64 {
+fn pace(program: &ProgramGraph, plan: &PlacementPlan) -> f64 {
     match program.graph.round {
         Round::Second => 1e9 / plan.cost.bottleneck_ns.max(1e9),
         _ => 1.0,
@@ -214,7 +214,7 @@ fn pace(program: &ProgramGraph, plan: &Plan) -> f64 {
 }
 
 /// A plan as JSON.
-pub fn document(program: &ProgramGraph, plan: &Plan, site: &Site) -> serde_json::Value {
+pub fn document(program: &ProgramGraph, plan: &PlacementPlan, site: &Site) -> serde_json::Value {
     let components = plan.places.iter().zip(&program.instances);
     json!({
         "policy": plan.policy.to_string(),

@@ -10,7 +10,8 @@ use hearth_draw::rows::{Row, RowChart};
 use hearth_draw::scale::{Scale, Unit};
 use hearth_draw::topology;
 use hearth_machine::profile::{
-    Access, Carrier, Claim, Exchange, Figure, Mode, NodeDistances, Profile, Provenance, Verdict,
+    Access, Carrier, Claim, ClaimVerdict, Exchange, Figure, Mode, NodeDistances, Profile,
+    Provenance,
 };
 use hearth_machine::topology::{Bytes, Thread};
 use hearth_model::fitted::{Model, Question};
@@ -604,9 +605,9 @@ fn claims(profile: &Profile) -> Option<Section> {
     let mut table = Table::new(&["claim", "claimed", "found", "verdict", ">effect", "95 %"]);
     for claim in &profile.claims {
         let verdict = match claim.verdict {
-            Verdict::Confirmed => "confirmed",
-            Verdict::Contradicted => "contradicted",
-            Verdict::Undecided => "undecided",
+            ClaimVerdict::Confirmed => "confirmed",
+            ClaimVerdict::Contradicted => "contradicted",
+            ClaimVerdict::Undecided => "undecided",
         };
         let effect = claim.effect_ratio.as_ref();
         table.row(vec![

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use hearth_draw::scale::Unit;
 use hearth_machine::profile::{
-    Access, Carrier, Claim, Figure, Level, LineState, Mode, PairTransfer, Profile, Provenance,
-    SystemCosts, Verdict,
+    Access, Carrier, Claim, ClaimVerdict, Figure, Level, LineState, Mode, PairTransfer, Profile,
+    Provenance, SystemCosts,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{Bytes, CacheKind, Thread, Topology, format_list};
@@ -606,9 +606,9 @@ fn claims(profile: &Profile) -> String {
     let mut columns = Columns::new(&[Side::Left, Side::Left, Side::Left]);
     for claim in &profile.claims {
         let verdict = match claim.verdict {
-            Verdict::Confirmed => "confirmed",
-            Verdict::Undecided => "undecided",
-            Verdict::Contradicted => continue,
+            ClaimVerdict::Confirmed => "confirmed",
+            ClaimVerdict::Undecided => "undecided",
+            ClaimVerdict::Contradicted => continue,
         };
         columns.row([
             claim.subject.clone(),

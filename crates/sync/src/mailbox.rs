@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use crate::request::Slot;
+use crate::request::RequestSlot;
 use hearth_atomics::{AtomicPtr, AtomicU32, Ordering};
 
 /// The lines that one thread's requests go through, in a circle.
@@ -11,14 +11,14 @@ use hearth_atomics::{AtomicPtr, AtomicU32, Ordering};
 /// |---|---|---|
 /// | `tail` | the client | the client |
 /// | `head` | the holder of the lock | the holder; anyone, as a hint |
-/// | `slots` | see [`Slot`] | |
+/// | `slots` | see [`RequestSlot`] | |
 ///
 /// Requests from `head` up to `tail` are the server's; those of one thread are served in order. The
 /// client writes what the server polls only to ask, and shares no counter with it.
 pub(crate) struct Mailbox {
     client: Client,
     server: Server,
-    slots: Box<[Slot]>,
+    slots: Box<[RequestSlot]>,
 }
 
 #[repr(align(64))]
@@ -41,19 +41,19 @@ impl Mailbox {
                 head: AtomicU32::new(0),
             },
             slots: (0..depth.next_power_of_two())
-                .map(|_| Slot::new())
+                .map(|_| RequestSlot::new())
                 .collect(),
         }
     }
 
-    fn slot(&self, number: u32) -> &Slot {
+    fn slot(&self, number: u32) -> &RequestSlot {
         // The count of slots is a power of two, so numbers may wrap.
         &self.slots[number as usize & (self.slots.len() - 1)]
     }
 
     /// The line for the client's next request. It may still be ASKED.
     #[inline]
-    pub(crate) fn next(&self) -> &Slot {
+    pub(crate) fn next(&self) -> &RequestSlot {
         self.slot(self.client.tail.load(Ordering::Relaxed))
     }
 
@@ -76,7 +76,7 @@ impl Mailbox {
     /// The line of the oldest unanswered request, if there is one. For the holder of the lock; for
     /// others a hint, which may miss one: see `has_open`.
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Slot> {
+    pub(crate) fn first(&self) -> Option<&RequestSlot> {
         Some(self.slot(self.server.head.load(Ordering::Relaxed))).filter(|slot| slot.is_asked())
     }
 
@@ -100,7 +100,7 @@ impl Mailbox {
 
     /// The request `ahead` of the first, if it was made.
     #[inline]
-    pub(crate) fn ahead(&self, ahead: u32) -> Option<&Slot> {
+    pub(crate) fn ahead(&self, ahead: u32) -> Option<&RequestSlot> {
         let head = self.server.head.load(Ordering::Relaxed);
         Some(self.slot(head.wrapping_add(ahead)))
             .filter(|slot| (ahead as usize) < self.slots.len() && slot.is_asked())

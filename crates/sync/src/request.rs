@@ -49,7 +49,7 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 /// A request moves the line to the server and back, and nothing else: two transfers, the least
 /// possible.
 #[repr(C, align(64))]
-pub(crate) struct Slot {
+pub(crate) struct RequestSlot {
     pub(crate) state: Word,
     sleeping: AtomicU32,
     content: Guarded<Content>,
@@ -68,12 +68,12 @@ struct Packet<F, R> {
     answer: MaybeUninit<R>,
 }
 
-impl Slot {
-    pub(crate) fn new() -> Slot {
+impl RequestSlot {
+    pub(crate) fn new() -> RequestSlot {
         unsafe fn nothing(_: &mut Words, _: *mut ()) -> u32 {
             REFUSED
         }
-        Slot {
+        RequestSlot {
             state: Word::new(FREE),
             sleeping: AtomicU32::new(0),
             content: Guarded::new(Content {
@@ -246,7 +246,7 @@ impl Slot {
 
 /// A request being served.
 struct Answering<'a> {
-    slot: &'a Slot,
+    slot: &'a RequestSlot,
     outcome: u32,
 }
 
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn who_serves_knows_of_the_end_before_the_client() {
-        let (slot, mut sum) = (Slot::new(), 1u32);
+        let (slot, mut sum) = (RequestSlot::new(), 1u32);
         // SAFETY: this thread is the client and the server, each in its turn; a number is what it
         // is served with.
         unsafe {
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_request_is_a_line() {
-        assert_eq!(size_of::<Slot>(), 64);
+        assert_eq!(size_of::<RequestSlot>(), 64);
         assert!(fits::<[u64; 5]>() && !fits::<[u64; 6]>() && !fits::<u128>());
     }
 }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 use crate::Copying;
-use crate::lock::{Lock, Mutex, Place};
+use crate::lock::{Lock, LockPlace, Mutex};
 use crate::request::{DONE, OnItsWay, PANICKED, Payload, REFUSED, drop_payload, drop_quietly};
 use crate::waiting::Wait;
 use hearth_atomics::{AtomicU32, Guarded, Ordering};
@@ -274,7 +274,7 @@ impl Ring {
     }
 
     fn locked<R>(&self, change: impl FnOnce(&mut Queue) -> R) -> R {
-        let place = Place::new();
+        let place = LockPlace::new();
         // SAFETY: the place stays here until the lock is given up, and the closures below neither
         // panic nor send anything.
         unsafe {

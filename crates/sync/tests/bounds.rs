@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use hearth_sync::lock::{Cohort, Groups, Lock, Mcs, Mutex, Place, Ticket};
+use hearth_sync::lock::{Cohort, Groups, Lock, LockPlace, Mcs, Mutex, Ticket};
 use hearth_sync::{Administrator, Answer, Builder, Owned, Reply, Sharded, Workers};
 
 fn shared<T: Send + Sync>() {}
@@ -19,7 +19,7 @@ fn handles_of_what_may_move_may_be_shared() {
     moved::<Answer<Cell<u8>>>();
     shared::<Builder<Cell<u8>>>();
     shared::<Workers>();
-    shared::<(Mutex, Ticket, Mcs, Cohort, Groups, Place)>();
+    shared::<(Mutex, Ticket, Mcs, Cohort, Groups, LockPlace)>();
     fn every_lock<L: Lock>() {
         shared::<L>();
     }

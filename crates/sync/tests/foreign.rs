@@ -132,7 +132,7 @@ impl Drop for Foreign {
 
 /// The places where the caller's code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CodeSite {
     Closure,
     Captured,
     CapturedLarge,
@@ -145,47 +145,47 @@ enum Place {
     RefusedWhenServed,
 }
 
-const PLACES: [Place; 10] = [
-    Place::Closure,
-    Place::Captured,
-    Place::CapturedLarge,
-    Place::PostedClosure,
-    Place::PostedCaptured,
-    Place::Result,
-    Place::PayloadOfCall,
-    Place::PayloadOfPost,
-    Place::RefusedAtOnce,
-    Place::RefusedWhenServed,
+const PLACES: [CodeSite; 10] = [
+    CodeSite::Closure,
+    CodeSite::Captured,
+    CodeSite::CapturedLarge,
+    CodeSite::PostedClosure,
+    CodeSite::PostedCaptured,
+    CodeSite::Result,
+    CodeSite::PayloadOfCall,
+    CodeSite::PayloadOfPost,
+    CodeSite::RefusedAtOnce,
+    CodeSite::RefusedWhenServed,
 ];
 
-impl Place {
+impl CodeSite {
     /// Runs foreign code at this place. Panics are expected.
     fn visit(self, section: &Owned<u64>, foreign: Foreign) {
         match self {
-            Place::Closure => section.call(|_| foreign.act()),
-            Place::Captured => section.call(move |_| drop(foreign)),
-            Place::CapturedLarge => {
+            CodeSite::Closure => section.call(|_| foreign.act()),
+            CodeSite::Captured => section.call(move |_| drop(foreign)),
+            CodeSite::CapturedLarge => {
                 let large = [1u64; 50];
                 section.call(move |data| {
                     *data += large.iter().sum::<u64>();
                     drop(foreign);
                 });
             }
-            Place::PostedClosure => section.post(move |_| foreign.act()),
-            Place::PostedCaptured => section.post(move |_| drop(foreign)),
-            Place::Result => drop(section.call(move |_| foreign)),
-            Place::PayloadOfCall => {
+            CodeSite::PostedClosure => section.post(move |_| foreign.act()),
+            CodeSite::PostedCaptured => section.post(move |_| drop(foreign)),
+            CodeSite::Result => drop(section.call(move |_| foreign)),
+            CodeSite::PayloadOfCall => {
                 let ended = catch_unwind(AssertUnwindSafe(|| {
                     section.call(move |_| panic_any(foreign));
                 }));
                 drop(ended.expect_err("it panics"));
             }
-            Place::PayloadOfPost => section.post(move |_| panic_any(foreign)),
-            Place::RefusedAtOnce => {
+            CodeSite::PayloadOfPost => section.post(move |_| panic_any(foreign)),
+            CodeSite::RefusedAtOnce => {
                 section.close();
                 assert!(section.checked_call(move |_| drop(foreign)).is_err());
             }
-            Place::RefusedWhenServed => {
+            CodeSite::RefusedWhenServed => {
                 let (leave, left) = channel::<()>();
                 if section.mode() == Mode::Message {
                     // Both are sent before the first is served.
@@ -201,7 +201,7 @@ impl Place {
 
     fn ends_the_section(self, act: Act) -> bool {
         // The proprietor dies when a payload panics.
-        self == Place::RefusedAtOnce || self == Place::PayloadOfPost && act == Act::Panic
+        self == CodeSite::RefusedAtOnce || self == CodeSite::PayloadOfPost && act == Act::Panic
     }
 }
 
@@ -224,10 +224,10 @@ fn others_code_may_do_anything_anywhere() {
     }
 }
 
-fn visit(mode: Mode, queue: Queue, place: Place, act: Act) {
+fn visit(mode: Mode, queue: Queue, place: CodeSite, act: Act) {
     let what = format!("{mode}, {queue}, {place:?}, {act:?}");
     let builder = || Owned::builder().mode(mode).queue(queue);
-    let section = builder().poison(place == Place::RefusedWhenServed);
+    let section = builder().poison(place == CodeSite::RefusedWhenServed);
     let section = section.build(0).expect("a thread can be started");
     let another = builder().build(0).expect("a thread can be started");
     let (told, tells) = channel();
@@ -251,28 +251,34 @@ fn visit(mode: Mode, queue: Queue, place: Place, act: Act) {
     }
 }
 
-fn check(what: &str, mode: Mode, place: Place, act: Act, tells: &Receiver<Result<(), CallError>>) {
+fn check(
+    what: &str,
+    mode: Mode,
+    place: CodeSite,
+    act: Act,
+    tells: &Receiver<Result<(), CallError>>,
+) {
     let told = tells
         .recv()
         .unwrap_or_else(|_| panic!("{what}: it did not run"));
     let is_inside = matches!(
         place,
-        Place::Closure
-            | Place::Captured
-            | Place::CapturedLarge
-            | Place::PostedClosure
-            | Place::PostedCaptured
+        CodeSite::Closure
+            | CodeSite::Captured
+            | CodeSite::CapturedLarge
+            | CodeSite::PostedClosure
+            | CodeSite::PostedCaptured
     );
     // Under the lock and combining, the poster runs it.
-    let is_inside = is_inside || place == Place::PayloadOfPost && mode == Mode::Message;
+    let is_inside = is_inside || place == CodeSite::PayloadOfPost && mode == Mode::Message;
     match act {
         Act::CallAnother | Act::MakeOne | Act::Panic => assert_eq!(told, Ok(()), "{what}"),
-        _ if place == Place::PayloadOfPost && mode == Mode::Auto => {}
+        _ if place == CodeSite::PayloadOfPost && mode == Mode::Auto => {}
         _ if is_inside => assert_eq!(told, Err(CallError::Reentrant), "{what}"),
-        _ if place == Place::RefusedAtOnce => {
+        _ if place == CodeSite::RefusedAtOnce => {
             assert_eq!(told, Err(CallError::OwnerDied), "{what}");
         }
-        _ if place == Place::RefusedWhenServed => assert!(told.is_err(), "{what}: {told:?}"),
+        _ if place == CodeSite::RefusedWhenServed => assert!(told.is_err(), "{what}: {told:?}"),
         _ => assert_eq!(told, Ok(()), "{what}"),
     }
 }

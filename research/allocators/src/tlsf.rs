@@ -35,11 +35,11 @@ pub const AREA_MIN: usize = 10 * 1024;
 const FREE: usize = 1;
 
 /// Row and list.
-pub type Place = (usize, usize);
+pub type RowAndList = (usize, usize);
 
 /// The list that a block of `size` bytes belongs to.
 #[must_use]
-pub const fn insert_map(size: usize) -> Place {
+pub const fn insert_map(size: usize) -> RowAndList {
     if size < LINEAR {
         return (0, size / (LINEAR / LISTS));
     }
@@ -50,7 +50,7 @@ pub const fn insert_map(size: usize) -> Place {
 
 /// The first list in which every block has `size` bytes or more.
 #[must_use]
-pub const fn search_map(size: usize) -> Place {
+pub const fn search_map(size: usize) -> RowAndList {
     if size < LINEAR {
         return insert_map(size);
     }
@@ -133,7 +133,7 @@ impl<G: Grow, const COUNTED: bool> Tlsf<G, COUNTED> {
         }
     }
 
-    fn find(&mut self, (row, list): Place) -> *mut Block {
+    fn find(&mut self, (row, list): RowAndList) -> *mut Block {
         self.steps.step();
         let lists = self.lists[row] & (u32::MAX << list);
         if lists != 0 {

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use hearth_allocators::nmart::block::payload_for;
 use hearth_allocators::nmart::mapping::{
-    LISTS, Place, ROWS, SMALL_LISTS, bounds, cell, insert_map, published_cell, search_map,
+    LISTS, ListId, ROWS, SMALL_LISTS, bounds, cell, insert_map, published_cell, search_map,
 };
 
 #[test]
 fn every_size_up_to_a_mebibyte_is_mapped_right() {
-    let mut last = Place::Small(1);
+    let mut last = ListId::Small(1);
     for size in 1..=1usize << 20 {
         let place = insert_map(size);
         assert!(place >= last, "{size}: lists go by size");
@@ -19,11 +19,11 @@ fn every_size_up_to_a_mebibyte_is_mapped_right() {
         assert_eq!(insert_map(least), found, "{size}");
         assert!(least >= size, "{size}: {least}");
         match (place, found) {
-            (Place::Small(number), Place::Small(same)) => {
+            (ListId::Small(number), ListId::Small(same)) => {
                 assert!(size <= 512 && number == same && number <= SMALL_LISTS);
                 assert_eq!(least, size.next_multiple_of(4));
             }
-            (Place::Normal(row, list), Place::Normal(from, first)) => {
+            (ListId::Normal(row, list), ListId::Normal(from, first)) => {
                 assert!(row < ROWS && list < LISTS);
                 let (low, high) = bounds(row, list);
                 assert!((low..=high).contains(&size), "{size}: {low} to {high}");
@@ -42,12 +42,12 @@ fn every_size_up_to_a_mebibyte_is_mapped_right() {
 #[test]
 fn the_worked_example() {
     // Row 0 begins with 2^9; the example's row 13 is the fifth.
-    assert_eq!(insert_map(8204), Place::Normal(13 - 9, 0));
-    assert_eq!(search_map(8204), (Place::Normal(13 - 9, 1), 8320));
+    assert_eq!(insert_map(8204), ListId::Normal(13 - 9, 0));
+    assert_eq!(search_map(8204), (ListId::Normal(13 - 9, 1), 8320));
     // The text says 8177 to 8304, which its own formula does not give.
     assert_eq!(bounds(13 - 9, 0), (8192, 8319));
-    assert_eq!(insert_map(512), Place::Small(128));
-    assert_eq!(insert_map(513), Place::Normal(0, 0));
+    assert_eq!(insert_map(512), ListId::Small(128));
+    assert_eq!(insert_map(513), ListId::Normal(0, 0));
 }
 
 #[test]

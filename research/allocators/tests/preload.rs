@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hearth_allocators::meter::format::{Call, Mode, Readings, Slot, VARIABLE, prepare};
+use hearth_allocators::meter::format::{Call, MeterWord, Mode, Readings, VARIABLE, prepare};
 
 const ALL: [&str; 5] = ["best_fit", "first_fit", "half_fit", "tlsf", "nmart"];
 
@@ -120,11 +120,11 @@ fn the_meter_counts_what_the_program_asks_for() {
         // The program's library asks for some blocks besides.
         let more = counted.allocations() as f64 - asked;
         assert!((0.0..300.0).contains(&more), "{allocator:?}: {more}");
-        let mean = counted.get(Slot::Requested) as f64 / counted.allocations() as f64;
+        let mean = counted.get(MeterWord::Requested) as f64 / counted.allocations() as f64;
         assert!((90.0..170.0).contains(&mean), "{allocator:?}: {mean}");
-        assert!(counted.get(Slot::Provided) >= counted.get(Slot::Requested));
-        assert!(counted.get(Slot::Largest) >= 10_000);
-        assert_eq!(counted.get(Slot::Overhead) > 0, allocator.is_some());
+        assert!(counted.get(MeterWord::Provided) >= counted.get(MeterWord::Requested));
+        assert!(counted.get(MeterWord::Largest) >= 10_000);
+        assert_eq!(counted.get(MeterWord::Overhead) > 0, allocator.is_some());
         assert!(
             counted
                 .status()
@@ -137,13 +137,13 @@ fn the_meter_counts_what_the_program_asks_for() {
 fn the_meter_times_every_call() {
     let (timed, asked) = metered(Mode::Time, "shbench 40000 2 1", Some("tlsf"));
     let times: Vec<_> = timed.times().collect();
-    assert!(timed.is_whole() && times.len() as u64 == timed.get(Slot::Records));
+    assert!(timed.is_whole() && times.len() as u64 == timed.get(MeterWord::Records));
     let longest = |call| {
         let of_call = times.iter().filter(|(of, _)| *of == call);
         of_call.map(|(_, time)| u64::from(*time)).max().unwrap_or(0)
     };
-    assert_eq!(longest(Call::Allocate), timed.get(Slot::AllocateMax));
-    assert_eq!(longest(Call::Free), timed.get(Slot::FreeMax));
+    assert_eq!(longest(Call::Allocate), timed.get(MeterWord::AllocateMax));
+    assert_eq!(longest(Call::Free), timed.get(MeterWord::FreeMax));
     let allocations = times
         .iter()
         .filter(|(call, _)| *call == Call::Allocate)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cachet_load::memcaslap::{self, Memcaslap};
 use cachet_load::server::{Program, Server, Start};
-use cachet_load::{Generator, Plan, Sizes};
+use cachet_load::{Generator, LoadPlan, Sizes};
 use hearth_benches::measure::{Kept, in_order, noticing};
 use hearth_benches::peers::beside;
 use hearth_benches::runtime::Effort;
@@ -156,8 +156,8 @@ fn seconds(effort: Effort) -> f64 {
     }
 }
 
-fn plan(server: &Server, reads: f64, effort: Effort) -> Result<Plan, String> {
-    Ok(Plan::new(server.target())
+fn plan(server: &Server, reads: f64, effort: Effort) -> Result<LoadPlan, String> {
+    Ok(LoadPlan::new(server.target())
         .connections(CONNECTIONS)
         .keys(KEYS)
         .key_sizes(Sizes::Fixed(KEY_SIZE))

@@ -11,7 +11,7 @@ use hearth_benches::measure::pin;
 
 /// Options of the command line for this benchmark alone.
 #[derive(Default)]
-pub(crate) struct Options {
+pub(crate) struct HeapReportOptions {
     /// None: all.
     pub(crate) groups: Option<Vec<Group>>,
     pub(crate) with: Vec<Allocator>,
@@ -23,7 +23,7 @@ pub(crate) struct Options {
 pub(crate) const REPEATS: usize = 5;
 pub(crate) const REPEATS_BRIEF: usize = 3;
 
-impl Options {
+impl HeapReportOptions {
     /// Reads the argument of `--only`: names of groups with commas in between.
     pub(crate) fn only(&mut self, names: &str) -> Result<(), String> {
         let known = || Group::ALL.map(Group::name).join(" ");
@@ -36,7 +36,11 @@ impl Options {
 }
 
 /// Measures, prints what came out and returns rows of the record.
-pub(crate) fn heap(options: &Options, repeats: usize, size: Size) -> Result<String, String> {
+pub(crate) fn heap(
+    options: &HeapReportOptions,
+    repeats: usize,
+    size: Size,
+) -> Result<String, String> {
     println!("heap: Hearth's allocator beside others, preloaded into the same programs");
     // Compilers may use what there is; so may threads that an allocator has of its own.
     let cores = pin(2)?;

@@ -54,7 +54,7 @@ struct Request {
     brief: bool,
     /// Checks only whether the answers are right.
     small: bool,
-    heap: heap_report::Options,
+    heap: heap_report::HeapReportOptions,
     /// An earlier Hearth to stand in for the peers of the runtime's rows and of Savina.
     earlier: Option<Earlier>,
 }

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cachet_load::{Generator, Plan, Protocol};
+use cachet_load::{Generator, LoadPlan, Protocol};
 use hearth_benches::measure::noticing;
 use hearth_benches::runtime::Effort;
 use hearth_net::{Mechanism, Pattern};
@@ -180,7 +180,7 @@ impl Point {
     fn run(&self, cell: &Cell, (warm_up, measure): (f64, f64)) -> Result<Found, String> {
         let server = Server::start(cell, self.rounds)?;
         let target = format!("127.0.0.1:{}", server.port).parse()?;
-        let plan = Plan::new(target)
+        let plan = LoadPlan::new(target)
             .protocol(Protocol::Echo {
                 request: REQUEST,
                 reply: REQUEST,

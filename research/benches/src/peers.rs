@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Benchmark, Clock};
 use crate::measure::{Run, run, undisturbed};
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use hearth_testing::toolchain::{Toolchain, Workshop};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub fn build_insense(stem: &str, workshop: &Path) -> Result<PathBuf, String> {
 
 /// The same of a text.
 pub fn build_text(text: &str, name: &str, workshop: &Path) -> Result<PathBuf, String> {
-    let compiled = compile(text, name, &Options::default());
+    let compiled = compile(text, name, &CompileOptions::default());
     let c = compiled.c.ok_or_else(|| {
         let first = compiled.diagnostics.iter().find(|d| d.is_error());
         format!("{name}: {}", first.map_or("no C", |d| &d.title))

@@ -4,7 +4,7 @@
 //! is where makes no difference, only how many are. Nor does it matter which core is which.
 
 use hearth_lang::analysis::graph::{InstanceId, Kind};
-use hearth_lang::compile::{Options, graph};
+use hearth_lang::compile::{CompileOptions, graph};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ pub type Placement = Vec<u8>;
 impl Components {
     /// Components of a program whose graph is constant. An error says what is not.
     pub fn of(text: &str, name: &str) -> Result<Components, String> {
-        let graph = graph(text, name, &Options::default())
+        let graph = graph(text, name, &CompileOptions::default())
             .ok_or_else(|| format!("{name} does not compile"))?;
         if let Some(unknown) = graph.unknowns.first() {
             return Err(format!("{name}: {}", unknown.reason));

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use hearth_testing::toolchain::{Toolchain, Workshop};
 
 use crate::earlier::{Compared, Earlier};
@@ -78,7 +78,7 @@ impl Program {
         let name = format!("{}.isf", self.stem());
         let text = std::fs::read_to_string(peers::folder().join(&name))
             .map_err(|error| format!("{name}: {error}"))?;
-        let c = compile(&text, &name, &Options::default())
+        let c = compile(&text, &name, &CompileOptions::default())
             .c
             .ok_or(format!("{name} has mistakes"))?;
         let built = Toolchain::of_this_profile(&["-O1"])?.build(&c, workshop.path())?;

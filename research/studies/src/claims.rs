@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::judging::{Answer, Figure, Relation, Verdict, has_size};
+use crate::judging::{Answer, Figure, JudgedClaim, Relation, has_size};
 
 /// A study's claims.
 #[derive(Debug)]
@@ -241,7 +241,7 @@ impl Evidence {
 
     /// Judges all claims.
     #[must_use]
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    pub fn verdicts(&self) -> Vec<JudgedClaim> {
         self.claims
             .rows()
             .iter()
@@ -249,7 +249,7 @@ impl Evidence {
             .collect()
     }
 
-    fn judge(&self, claim: &Claim) -> Verdict {
+    fn judge(&self, claim: &Claim) -> JudgedClaim {
         let relations = claim.relations.iter();
         let known: Vec<(&str, &[Relation], &Figure)> = relations
             .filter_map(|(name, wanted)| Some((*name, wanted.as_slice(), self.figures.get(*name)?)))
@@ -264,7 +264,7 @@ impl Evidence {
             .into_iter()
             .filter(|text| !text.is_empty())
             .collect();
-        Verdict {
+        JudgedClaim {
             id: claim.id,
             claim: claim.claim,
             published: claim.published,

@@ -143,7 +143,7 @@ fn digits(value: f64) -> String {
 
 /// A claim and its judgement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct JudgedClaim {
     /// Its name in tables.
     pub id: &'static str,
     /// The claim in words.
@@ -158,7 +158,7 @@ pub struct Verdict {
     pub explained: Vec<String>,
 }
 
-impl Verdict {
+impl JudgedClaim {
     /// The answer in words.
     #[must_use]
     pub const fn word(&self) -> &'static str {

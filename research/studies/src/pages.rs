@@ -4,7 +4,7 @@
 use hearth_draw::page::{Page, Section, Tone};
 
 use crate::cache_impact::page::tables::sentence;
-use crate::judging::{Answer, Verdict};
+use crate::judging::{Answer, JudgedClaim};
 use crate::results::About;
 
 /// A count with its noun, in the plural where needed.
@@ -42,8 +42,8 @@ pub(crate) fn end(mut page: Page, study: &str, about: &About) -> String {
 /// Claims, judged here and as published; `there` is empty where the source has too few figures.
 pub(crate) fn claims(
     mut section: Section,
-    here: &[Verdict],
-    there: &[Verdict],
+    here: &[JudgedClaim],
+    there: &[JudgedClaim],
     about: &About,
 ) -> Section {
     for (at, verdict) in here.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn claims(
     section
 }
 
-fn tone(here: &Verdict) -> Tone {
+fn tone(here: &JudgedClaim) -> Tone {
     match here.answer {
         Answer::CannotTell | Answer::InPart => Tone::Note,
         Answer::Yes => Tone::Good,
@@ -63,14 +63,14 @@ fn tone(here: &Verdict) -> Tone {
     }
 }
 
-fn said(here: &Verdict, there: Option<&Verdict>) -> Vec<String> {
+fn said(here: &JudgedClaim, there: Option<&JudgedClaim>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(published) = here.published {
         lines.push(format!("Published: {published}."));
     }
     lines.push(format!("Here: {}; {}.", here.word(), here.because));
     lines.extend(here.explained.iter().cloned());
-    let differs = |there: &&Verdict| here.published.is_some() && there.answer != Answer::Yes;
+    let differs = |there: &&JudgedClaim| here.published.is_some() && there.answer != Answer::Yes;
     if let Some(there) = there.filter(differs) {
         lines.push(format!(
             "The source's own figures by this rule: {}; {}.",

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::ending::{self, End, Outcome};
-use crate::judging::Verdict;
+use crate::judging::JudgedClaim;
 use crate::surroundings::Stolen;
 use crate::{StudyError, kept};
 
@@ -214,7 +214,7 @@ pub fn runs(head: &str, rows: &[(String, &Figures)]) -> String {
 
 /// The table of claims: what each is called, the answer, and why.
 #[must_use]
-pub fn claims(verdicts: &[Verdict]) -> File {
+pub fn claims(verdicts: &[JudgedClaim]) -> File {
     let mut text = String::from("claim,answer,because\n");
     for verdict in verdicts {
         let because = verdict.because.replace('"', "'");

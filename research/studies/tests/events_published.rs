@@ -14,12 +14,12 @@ use hearth_studies::event_patterns::results::{Cell, Site};
 use hearth_studies::event_patterns::verdict::{
     CLAIMS, as_published as published_evidence, measured,
 };
-use hearth_studies::event_patterns::{Experiment, Options, Results};
-use hearth_studies::judging::{Answer, Figure, Verdict};
+use hearth_studies::event_patterns::{EventPatternsOptions, Experiment, Results};
+use hearth_studies::judging::{Answer, Figure, JudgedClaim};
 use hearth_studies::results::Machine;
 use hearth_studies::study::Choice;
 
-fn verdict(evidence: &Evidence, id: &str) -> Verdict {
+fn verdict(evidence: &Evidence, id: &str) -> JudgedClaim {
     let verdicts = evidence.verdicts();
     let found = verdicts.iter().find(|verdict| verdict.id == id);
     found.unwrap().clone()
@@ -103,8 +103,8 @@ fn as_published(server_cores: usize) -> Results {
         nodes: vec![0],
     };
     let cores: Vec<usize> = (0..2 * server_cores).collect();
-    let mut results = Results::new(machine, Site::new(&cores), Options::default());
-    for case in cases(Experiment::Threads, &Options::default()) {
+    let mut results = Results::new(machine, Site::new(&cores), EventPatternsOptions::default());
+    for case in cases(Experiment::Threads, &EventPatternsOptions::default()) {
         let mut cell = Cell::new(case.clone());
         for run in 0..5 {
             for (figure, value) in imagined(&case, 1.0 + 0.002 * f64::from(run)) {
@@ -218,7 +218,7 @@ fn the_grid_has_the_sources_cells_and_all_of_ours() {
         kind.pattern.parse::<Pattern>().unwrap();
         kind.mechanism.parse::<Mechanism>().unwrap();
     }
-    let all = cases(Experiment::Threads, &Options::default());
+    let all = cases(Experiment::Threads, &EventPatternsOptions::default());
     let threads = |pattern: &str| -> BTreeSet<usize> {
         let of = all.iter().filter(|case| case.pattern == pattern);
         of.map(|case| case.threads).collect()
@@ -238,7 +238,7 @@ fn the_grid_has_the_sources_cells_and_all_of_ours() {
             .all(|case| case.layout == APART && case.work_us == 0)
     );
     for experiment in Experiment::ALL {
-        let cases = cases(experiment, &Options::default());
+        let cases = cases(experiment, &EventPatternsOptions::default());
         let different: BTreeSet<String> = cases.iter().map(|case| format!("{case:?}")).collect();
         assert_eq!(different.len(), cases.len());
     }
@@ -248,7 +248,11 @@ fn the_grid_has_the_sources_cells_and_all_of_ours() {
 fn halves_of_the_cores_are_the_servers_and_the_clients() {
     let machine = as_published(1).about.machine;
     let of = |cores: &[usize]| {
-        let results = Results::new(machine.clone(), Site::new(cores), Options::default());
+        let results = Results::new(
+            machine.clone(),
+            Site::new(cores),
+            EventPatternsOptions::default(),
+        );
         (
             results.site.server_cores.clone(),
             results.site.client_cores.clone(),
@@ -262,21 +266,21 @@ fn halves_of_the_cores_are_the_servers_and_the_clients() {
 
 #[test]
 fn more_repeats_may_be_asked_for_later_and_other_times_not() {
-    let options = Options::default();
-    let more = Options {
+    let options = EventPatternsOptions::default();
+    let more = EventPatternsOptions {
         repeats: Some(20),
         experiments: vec![Experiment::Work],
-        ..Options::default()
+        ..EventPatternsOptions::default()
     };
     assert_eq!(options.differs(&more), None);
-    let longer = Options {
+    let longer = EventPatternsOptions {
         measure_ms: Some(5_000),
-        ..Options::default()
+        ..EventPatternsOptions::default()
     };
     assert_eq!(options.differs(&longer), Some("how long runs are"));
-    let none = Options {
+    let none = EventPatternsOptions {
         repeats: Some(0),
-        ..Options::default()
+        ..EventPatternsOptions::default()
     };
     assert!(none.check().is_err());
 }

@@ -2,15 +2,15 @@
 //! machine; and made-up results give the answers that they must.
 
 use hearth_studies::claims::Evidence;
-use hearth_studies::judging::{Answer, Verdict};
+use hearth_studies::judging::{Answer, JudgedClaim};
 use hearth_studies::memcached::kinds::KINDS;
 use hearth_studies::memcached::plan::{Case, OURS, rounds};
 use hearth_studies::memcached::ratio::between;
 use hearth_studies::memcached::results::{Cell, Site};
 use hearth_studies::memcached::verdict::{AUTO, CLAIMS, as_published, measured};
-use hearth_studies::memcached::{Experiment, Options, Results, page, published};
+use hearth_studies::memcached::{Experiment, MemcachedOptions, Results, page, published};
 
-fn verdict(evidence: &Evidence, id: &str) -> Verdict {
+fn verdict(evidence: &Evidence, id: &str) -> JudgedClaim {
     let mut verdicts = evidence.verdicts().into_iter();
     verdicts.find(|verdict| verdict.id == id).unwrap()
 }
@@ -18,7 +18,7 @@ fn verdict(evidence: &Evidence, id: &str) -> Verdict {
 #[test]
 fn the_published_figures_give_the_published_answers() {
     for verdict in as_published().verdicts() {
-        let Verdict {
+        let JudgedClaim {
             id,
             answer,
             because,
@@ -63,7 +63,7 @@ fn few_cores_do_not_refute_what_many_contend_for() {
 
 /// Results of a machine of `cores` cores, by a law for each figure.
 fn made_up(cores: usize, law: impl Fn(&Case, &str) -> f64) -> Results {
-    let options = Options::default();
+    let options = MemcachedOptions::default();
     let machine = Default::default();
     let mut results = Results::new(machine, Site::new((0..cores).collect()), options.clone());
     results.about.is_complete = true;
@@ -138,7 +138,7 @@ fn as_the_source_says(case: &Case, figure: &str) -> f64 {
 #[test]
 fn results_as_the_source_says_reproduce_it() {
     let results = made_up(64, as_the_source_says);
-    for Verdict {
+    for JudgedClaim {
         id,
         answer,
         because,
@@ -191,7 +191,7 @@ fn the_page_and_its_charts_are_drawn_of_much_and_of_nothing() {
     let nothing = Results::new(
         Default::default(),
         Site::new(vec![0, 1]),
-        Options::default(),
+        MemcachedOptions::default(),
     );
     assert!(page::page(&nothing).contains("Not measured."));
     assert!(page::charts(&nothing).is_empty());

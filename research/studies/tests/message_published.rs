@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hearth_studies::claims::Evidence;
-use hearth_studies::judging::{Answer, Relation, Verdict};
+use hearth_studies::judging::{Answer, JudgedClaim, Relation};
 use hearth_studies::message_passing::costs::Costs;
 use hearth_studies::message_passing::distances::traced;
 use hearth_studies::message_passing::engine::experiments::Sizes;
@@ -13,7 +13,9 @@ use hearth_studies::message_passing::evidence::{Slopes, as_published, measured};
 use hearth_studies::message_passing::options::{DEFECTS, set_defect};
 use hearth_studies::message_passing::plan::{Case, Fit, rounds};
 use hearth_studies::message_passing::results::{BUSY, CYCLES, Cell, RATE, Site};
-use hearth_studies::message_passing::{Experiment, Options, Results, page, published};
+use hearth_studies::message_passing::{
+    Experiment, MessagePassingOptions, Results, page, published,
+};
 use hearth_studies::results::Machine;
 use hearth_studies::study::Choice;
 use hearth_sync::Mode;
@@ -48,7 +50,7 @@ fn empty(cores: usize) -> Results {
         costs: Some(costs()),
         ..Site::default()
     };
-    Results::new(machine, site, Options::default())
+    Results::new(machine, site, MessagePassingOptions::default())
 }
 
 /// Results of a machine that does exactly what its costs predict, in three runs that differ by a
@@ -56,7 +58,7 @@ fn empty(cores: usize) -> Results {
 fn as_predicted(cores: usize, experiments: &[Experiment]) -> Results {
     let mut results = empty(cores);
     for &experiment in experiments {
-        for round in rounds(experiment, &Options::default(), cores, 512) {
+        for round in rounds(experiment, &MessagePassingOptions::default(), cores, 512) {
             for case in round.cases {
                 let cell = predicted(case);
                 if !results.cells.iter().any(|known| known.case == cell.case) {
@@ -82,7 +84,7 @@ fn predicted(case: Case) -> Cell {
     cell
 }
 
-fn answers(evidence: &Evidence) -> BTreeMap<&'static str, Verdict> {
+fn answers(evidence: &Evidence) -> BTreeMap<&'static str, JudgedClaim> {
     let verdicts = evidence.verdicts();
     verdicts
         .into_iter()
@@ -259,12 +261,13 @@ fn walks_are_displaced_under_the_lock_and_not_by_message() {
 #[test]
 fn the_plan_has_the_sources_threads_as_far_as_there_are_cores() {
     let threads = |experiment, cores| {
-        let mut threads: Vec<usize> = rounds(experiment, &Options::default(), cores, 512)
-            .iter()
-            .flat_map(|round| &round.cases)
-            .filter(|case| case.config.mode == Mode::Message)
-            .map(|case| case.config.threads)
-            .collect();
+        let mut threads: Vec<usize> =
+            rounds(experiment, &MessagePassingOptions::default(), cores, 512)
+                .iter()
+                .flat_map(|round| &round.cases)
+                .filter(|case| case.config.mode == Mode::Message)
+                .map(|case| case.config.threads)
+                .collect();
         threads.sort_unstable();
         threads.dedup();
         threads
@@ -274,9 +277,9 @@ fn the_plan_has_the_sources_threads_as_far_as_there_are_cores() {
     assert_eq!(threads(Experiment::Invalidation, 6), [2, 4, 6]);
     assert_eq!(threads(Experiment::Invalidation, 24), [2, 4, 8, 12]);
     assert_eq!(threads(Experiment::MessageSize, 8), [5, 8]);
-    let quick = Options {
+    let quick = MessagePassingOptions {
         quick: true,
-        ..Options::default()
+        ..MessagePassingOptions::default()
     };
     let displacement = rounds(Experiment::Displacement, &quick, 2, 512);
     assert!(displacement.iter().all(|round| round.cases.len() == 3));
@@ -285,26 +288,26 @@ fn the_plan_has_the_sources_threads_as_far_as_there_are_cores() {
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
-    let with = |options: Options| options.check().map_err(|error| error.to_string());
+    let with = |options: MessagePassingOptions| options.check().map_err(|error| error.to_string());
     for (options, words) in [
         (
-            Options {
+            MessagePassingOptions {
                 threads: vec![1],
-                ..Options::default()
+                ..MessagePassingOptions::default()
             },
             "ask for 2 to 64",
         ),
         (
-            Options {
+            MessagePassingOptions {
                 seconds: Some(0.0),
-                ..Options::default()
+                ..MessagePassingOptions::default()
             },
             "ask for 0.01 to 3600",
         ),
         (
-            Options {
+            MessagePassingOptions {
                 repeats: Some(0),
-                ..Options::default()
+                ..MessagePassingOptions::default()
             },
             "ask for 1 to 1000",
         ),

@@ -10,7 +10,7 @@ use hearth_studies::insense_multicore::plan::rounds;
 use hearth_studies::insense_multicore::published;
 use hearth_studies::insense_multicore::verdict::{CLAIMS, as_published};
 use hearth_studies::insense_multicore::workloads::{Load, Workload};
-use hearth_studies::insense_multicore::{Experiment, Options};
+use hearth_studies::insense_multicore::{Experiment, InsenseMulticoreOptions};
 use hearth_studies::judging::{Answer, Figure, Relation};
 
 fn answer(evidence: &Evidence, id: &str) -> Answer {
@@ -118,7 +118,7 @@ fn the_defects_are_all_answered() {
 
 #[test]
 fn loads_have_the_sources_parameters() {
-    let options = Options::default();
+    let options = InsenseMulticoreOptions::default();
     let load = |workload| options.loads(workload).pop().unwrap();
     assert_eq!(load(Workload::Alloc).passes, 5_000);
     assert_eq!(load(Workload::Cache).passes, 50_000);
@@ -138,7 +138,10 @@ fn loads_have_the_sources_parameters() {
 }
 
 fn of(workload: Workload) -> Load {
-    Options::default().loads(workload).pop().unwrap()
+    InsenseMulticoreOptions::default()
+        .loads(workload)
+        .pop()
+        .unwrap()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hearth_studies::Outcome;
 use hearth_studies::nmart::distances::{self, Effort, Mode};
 use hearth_studies::nmart::monitor::{self, Status};
 use hearth_studies::nmart::results::PAGE;
-use hearth_studies::nmart::{Experiment, Folder, Options, Results, page, run};
+use hearth_studies::nmart::{Experiment, Folder, NmartOptions, Results, page, run};
 use hearth_studies::results::RESULTS;
 use hearth_studies::{Progress, StudyError, named};
 use hearth_sys::Linux;
@@ -52,9 +52,9 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn tiny(experiments: &[Experiment], workloads: &[&str]) -> Options {
+fn tiny(experiments: &[Experiment], workloads: &[&str]) -> NmartOptions {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Options {
+    NmartOptions {
         quick: true,
         repeats: Some(2),
         experiments: experiments.to_vec(),
@@ -70,7 +70,7 @@ fn is_installed(name: &str) -> bool {
 }
 
 fn go(
-    options: &Options,
+    options: &NmartOptions,
     folder: &Path,
     resume: bool,
     cancel: &AtomicBool,
@@ -193,7 +193,7 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
     let cancel = AtomicBool::new(false);
     let occupied = go(&options, &folder, false, &cancel, &mut |_| {});
     assert!(matches!(occupied, Err(StudyError::Occupied { .. })));
-    let other = Options {
+    let other = NmartOptions {
         repeats: Some(1),
         ..options.clone()
     };
@@ -210,14 +210,14 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
 #[test]
 fn without_the_objects_the_study_says_so() {
     let folder = folder("nothing");
-    let named = Options {
+    let named = NmartOptions {
         objects: Some(folder.clone()),
         ..tiny(&[Experiment::Times, Experiment::Zones], &[])
     };
     let cancel = AtomicBool::new(false);
     let refused = go(&named, &folder, false, &cancel, &mut |_| {});
     assert!(matches!(refused, Err(StudyError::NotThere { .. })));
-    let options = Options {
+    let options = NmartOptions {
         allocators: Vec::new(),
         ..named
     };

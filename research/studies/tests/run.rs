@@ -8,7 +8,7 @@ use hearth_published::source::Type;
 use hearth_studies::cache_impact::record::Sweep;
 use hearth_studies::cache_impact::results::RESULTS;
 use hearth_studies::cache_impact::{
-    Defect, Experiment, Folder, Options, Outcome, Results, Sizes, page, run,
+    CacheImpactOptions, Defect, Experiment, Folder, Outcome, Results, Sizes, page, run,
 };
 use hearth_studies::{StudyError, named};
 use hearth_sys::Linux;
@@ -20,19 +20,19 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Three sizes, two runs each.
-fn tiny(experiments: &[Experiment]) -> Options {
-    Options {
+fn tiny(experiments: &[Experiment]) -> CacheImpactOptions {
+    CacheImpactOptions {
         quick: true,
         repeats: Some(2),
         sizes: Sizes::Powers,
         bytes_max: 128,
         experiments: experiments.to_vec(),
-        ..Options::default()
+        ..CacheImpactOptions::default()
     }
 }
 
 fn go(
-    options: &Options,
+    options: &CacheImpactOptions,
     folder: &std::path::Path,
     resume: bool,
 ) -> Result<(Results, Outcome), StudyError> {
@@ -133,7 +133,7 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
     let again = go(&options, &folder, false).unwrap_err();
     assert!(matches!(again, StudyError::Occupied { .. }));
     assert!(again.to_string().contains("--resume"));
-    let other = Options {
+    let other = CacheImpactOptions {
         repeats: Some(3),
         ..options.clone()
     };
@@ -164,7 +164,7 @@ fn damaged_results_are_named() {
 #[test]
 fn a_refused_pin_leaves_the_receiver_with_the_sender() {
     let folder = folder("pinning");
-    let options = Options {
+    let options = CacheImpactOptions {
         defects: vec![Defect::Pinning],
         ..tiny(&[Experiment::OtherChip])
     };

@@ -4,7 +4,7 @@ use hearth_studies::cache_impact::exchange::{Run, interval};
 use hearth_studies::cache_impact::record::{Row, head, line, read_runs, run_lines};
 use hearth_studies::cache_impact::schedule;
 use hearth_studies::cache_impact::snapshot::{Events, Snapshot};
-use hearth_studies::cache_impact::{Options, Sizes};
+use hearth_studies::cache_impact::{CacheImpactOptions, Sizes};
 
 #[test]
 fn the_dense_schedule_has_235_sizes_and_an_empty_one() {
@@ -46,15 +46,15 @@ fn a_quick_schedule_is_part_of_the_whole_one() {
 
 #[test]
 fn counts_that_make_no_sense_are_refused() {
-    let refused = |options: Options| options.check().unwrap_err().to_string();
-    let none = Options {
+    let refused = |options: CacheImpactOptions| options.check().unwrap_err().to_string();
+    let none = CacheImpactOptions {
         repeats: Some(0),
-        ..Options::default()
+        ..CacheImpactOptions::default()
     };
     assert_eq!(refused(none), "0 repeats cannot be made; ask for 1 to 1000");
-    let many = Options {
+    let many = CacheImpactOptions {
         sweeps: 101,
-        ..Options::default()
+        ..CacheImpactOptions::default()
     };
     assert_eq!(refused(many), "101 sweeps cannot be made; ask for 1 to 100");
 }

@@ -7,9 +7,9 @@ use hearth_studies::StudyError;
 use hearth_studies::cache_impact::compare;
 use hearth_studies::cache_impact::record::Sweep;
 use hearth_studies::cache_impact::results::PAGE;
-use hearth_studies::cache_impact::verdict::Verdict;
+use hearth_studies::cache_impact::verdict::JudgedQuestion;
 use hearth_studies::cache_impact::{
-    Defect, Experiment, Folder, Options, Outcome, Results, Sizes, Start, page,
+    CacheImpactOptions, Defect, Experiment, Folder, Outcome, Results, Sizes, Start, page,
 };
 use hearth_study_arguments::{self as arguments, RunStudy};
 use hearth_sys::Linux;
@@ -49,12 +49,12 @@ pub(crate) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     output::write(summary(&results, &page))
 }
 
-fn options(asked: &RunStudy) -> Result<Options, StudyError> {
+fn options(asked: &RunStudy) -> Result<CacheImpactOptions, StudyError> {
     let experiments = asked.experiments.iter();
     let experiments: Result<_, _> = experiments.map(|text| Experiment::parse(text)).collect();
     let defects = asked.defects.iter();
     let defects: Result<_, _> = defects.map(|text| Defect::parse(text)).collect();
-    Ok(Options {
+    Ok(CacheImpactOptions {
         quick: asked.quick,
         repeats: asked.repeats,
         sweeps: asked.sweeps.unwrap_or(1),
@@ -69,7 +69,7 @@ fn options(asked: &RunStudy) -> Result<Options, StudyError> {
             None | Some(arguments::Start::Tick) => Start::Tick,
             Some(arguments::Start::Interrupt) => Start::Interrupt,
         },
-        ..Options::default()
+        ..CacheImpactOptions::default()
     })
 }
 
@@ -98,7 +98,7 @@ fn summary(results: &Results, page: &Path) -> String {
     text
 }
 
-fn said(verdict: &Verdict) -> String {
+fn said(verdict: &JudgedQuestion) -> String {
     let mut text = format!(
         "\n{}  {}\n     published  {}\n     here       {}: {}\n",
         verdict.question,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use hearth_machine::profile::Profile;
-use hearth_studies::judging::Verdict;
+use hearth_studies::judging::JudgedClaim;
 use hearth_studies::results::{File, Folder, Found};
 use hearth_studies::study::{Study, run};
 use hearth_studies::{Outcome, Progress, StudyError};
@@ -28,7 +28,7 @@ pub(crate) struct Shown<R> {
     /// One line: which study, and where.
     pub(crate) title: fn(&R) -> String,
     /// Its claims and their verdicts.
-    pub(crate) claims: fn(&R) -> Vec<Verdict>,
+    pub(crate) claims: fn(&R) -> Vec<JudgedClaim>,
 }
 
 /// Runs a study by the engine, and shows its results.
@@ -85,7 +85,7 @@ pub(crate) fn show<R: Found>(
     output::write(text)
 }
 
-fn said(verdict: &Verdict) -> String {
+fn said(verdict: &JudgedClaim) -> String {
     let mut text = format!("\n{}\n", verdict.claim);
     if let Some(published) = verdict.published {
         text += &format!("     published  {published}\n");

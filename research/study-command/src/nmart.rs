@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     let experiments: Result<_, _> = experiments
         .map(|text| nmart::Experiment::parse(text))
         .collect();
-    let options = nmart::Options {
+    let options = nmart::NmartOptions {
         quick: arguments.quick,
         repeats: arguments.repeats,
         experiments: experiments.map_err(failure)?,

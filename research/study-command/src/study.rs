@@ -50,7 +50,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
     match study.name {
         "nmart" => nmart::run(arguments, path),
         "insense-multicore" => {
-            let options = insense_multicore::Options {
+            let options = insense_multicore::InsenseMulticoreOptions {
                 quick,
                 repeats,
                 experiments: experiments(names).map_err(failure)?,
@@ -59,7 +59,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
             conduct(InsenseMulticore::new(hearth()?), &options, path, resume)
         }
         "memcached" => {
-            let options = memcached::Options {
+            let options = memcached::MemcachedOptions {
                 quick,
                 repeats,
                 experiments: experiments(names).map_err(failure)?,
@@ -69,7 +69,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
             conduct(Memcached::default(), &options, path, resume)
         }
         "event-patterns" => {
-            let options = event_patterns::Options {
+            let options = event_patterns::EventPatternsOptions {
                 quick,
                 repeats,
                 measure_ms: arguments.milliseconds,
@@ -85,15 +85,17 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
     }
 }
 
-fn message_passing(arguments: &RunStudy) -> Result<message_passing::Options, Failure> {
-    let mut options = message_passing::Options {
+fn message_passing(
+    arguments: &RunStudy,
+) -> Result<message_passing::MessagePassingOptions, Failure> {
+    let mut options = message_passing::MessagePassingOptions {
         quick: arguments.quick,
         repeats: arguments.repeats,
         seconds: arguments.seconds,
         experiments: experiments(&arguments.experiments).map_err(failure)?,
         threads: arguments.threads.iter().map(|n| *n as usize).collect(),
         seed: arguments.seed.unwrap_or(1),
-        ..message_passing::Options::default()
+        ..message_passing::MessagePassingOptions::default()
     };
     for name in &arguments.defects {
         message_passing::options::set_defect(&mut options.defects, name).map_err(failure)?;

@@ -12,9 +12,9 @@ use support::{Outcome, empty_folder, golden, outcome, plain_hearth, root};
 const MACHINE: &str = "2 packages, 2 cores, 2 threads, memory 4G, l1d 32K per core, l2 1M per core, \
                        l3 16M per package, distances 10 21/21 10";
 
-struct Place(PathBuf);
+struct StudyFolder(PathBuf);
 
-impl Place {
+impl StudyFolder {
     /// The command in this folder, where no profile is kept.
     fn call(&self, words: &[&str]) -> Outcome {
         let mut command = plain_hearth();
@@ -44,7 +44,7 @@ fn is_golden(name: &str, text: &str) {
 }
 
 #[track_caller]
-fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
+fn says(name: &str, place: &StudyFolder, words: &[&str], exit: i32) {
     let found = place.call(words);
     let quoted = words.iter().map(|word| match word.contains(' ') {
         true => format!("'{word}'"),
@@ -63,7 +63,7 @@ fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
 
 #[test]
 fn studies_are_named_and_run() {
-    let place = Place(empty_folder("study"));
+    let place = StudyFolder(empty_folder("study"));
     let square = "10 13 12 14/13 10 14 12/12 14 10 13/14 12 13 10";
     says("zones", &place, &["study", "tool", "zones", square], 0);
     let uneven = ["study", "tool", "zones", "10 20"];
@@ -88,7 +88,7 @@ fn studies_are_named_and_run() {
 
 #[test]
 fn hearth_predicts_by_the_sources_equations() {
-    let place = Place(empty_folder("study-predict"));
+    let place = StudyFolder(empty_folder("study-predict"));
     place.answer(&["machine", "export", "--hwloc", "made.xml", MACHINE]);
     place.answer(&["machine", "import", "made.xml", "-o", "p.json"]);
     for (size, model) in [("4K", "source"), ("4M", "source-printed")] {
@@ -114,7 +114,7 @@ fn hearth_predicts_by_the_sources_equations() {
 
 #[test]
 fn both_programs_are_the_same_to_their_callers() {
-    let place = Place(empty_folder("study-both"));
+    let place = StudyFolder(empty_folder("study-both"));
     let alone = std::process::Command::new(env!("CARGO_BIN_EXE_hearth-study"))
         .args(["tool", "--help"])
         .output()

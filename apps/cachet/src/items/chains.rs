@@ -156,11 +156,11 @@ impl Chains {
     /// Returns the number looked at, and the place to continue at; None at the end.
     pub fn take_some(
         &mut self,
-        from: Place,
+        from: WalkPosition,
         most: usize,
         is_wanted: impl Fn(Entry<'_>) -> bool,
         out: &mut Vec<Out>,
-    ) -> (usize, Option<Place>) {
+    ) -> (usize, Option<WalkPosition>) {
         let mut steps = self.steps(from, most);
         while let Some(head) = steps.next() {
             let mut next = self.heads[head];
@@ -184,10 +184,10 @@ impl Chains {
     /// continue at; None at the end.
     pub fn look_at_some(
         &self,
-        from: Place,
+        from: WalkPosition,
         most: usize,
         mut look: impl FnMut(Entry<'_>),
-    ) -> (usize, Option<Place>) {
+    ) -> (usize, Option<WalkPosition>) {
         let mut steps = self.steps(from, most);
         while let Some(head) = steps.next() {
             let mut next = self.heads[head];
@@ -204,7 +204,7 @@ impl Chains {
         (steps.looked, steps.place())
     }
 
-    fn steps(&self, from: Place, most: usize) -> Steps {
+    fn steps(&self, from: WalkPosition, most: usize) -> Steps {
         let heads = self.heads.len();
         let begun = if from.heads == 0 { heads } else { from.heads };
         Steps {
@@ -241,7 +241,7 @@ impl Chains {
 /// modulo the number of chains at the beginning. The walk passes these together, so nothing is seen
 /// twice and nothing is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct WalkPosition {
     next: usize,
     /// Number of chains at the beginning; 0 before it.
     heads: usize,
@@ -279,8 +279,8 @@ impl Steps {
         Some(chain)
     }
 
-    fn place(&self) -> Option<Place> {
-        (self.next < self.begun).then_some(Place {
+    fn place(&self) -> Option<WalkPosition> {
+        (self.next < self.begun).then_some(WalkPosition {
             next: self.next,
             heads: self.begun,
         })

@@ -37,7 +37,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-pub use chains::{Chains, Entry, EntryMut, Place};
+pub use chains::{Chains, Entry, EntryMut, WalkPosition};
 pub use pool::{Pool, Segment, Tail, block_bytes};
 
 /// Longest key in bytes, as in memcached.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Chains, Fresh, KEY_MAX, Making, Marks, Out, Place, Pool, Segment};
+use super::{Chains, Fresh, KEY_MAX, Making, Marks, Out, Pool, Segment, WalkPosition};
 
 fn make(pool: &mut Pool, key: &[u8], hash: u64, value: &[u8]) -> Fresh {
     let making = Making {
@@ -127,7 +127,7 @@ fn random_life_is_as_a_map_says() {
         assert_eq!(chains.len(), known.len());
     }
     let mut seen = 0;
-    let (looked, place) = chains.look_at_some(Place::default(), usize::MAX >> 8, |entry| {
+    let (looked, place) = chains.look_at_some(WalkPosition::default(), usize::MAX >> 8, |entry| {
         assert_eq!(
             known.get(entry.key()).map(Vec::as_slice),
             Some(entry.value())
@@ -136,7 +136,7 @@ fn random_life_is_as_a_map_says() {
     });
     assert_eq!((seen, looked, place), (known.len(), known.len(), None));
     let mut out = Vec::new();
-    chains.take_some(Place::default(), usize::MAX >> 8, |_| true, &mut out);
+    chains.take_some(WalkPosition::default(), usize::MAX >> 8, |_| true, &mut out);
     for out in out {
         pool.release(out);
     }
@@ -155,7 +155,7 @@ fn who_looks_little_by_little_sees_each_once_while_the_table_grows() {
     let first = 500;
     (0..first).for_each(|number| add(&mut pool, &mut chains, number));
     let mut seen = HashMap::<Vec<u8>, usize>::new();
-    let (mut place, mut next) = (Some(Place::default()), first);
+    let (mut place, mut next) = (Some(WalkPosition::default()), first);
     while let Some(from) = place {
         let most = 7;
         let (looked, then) = chains.look_at_some(from, most, |entry| {
@@ -175,13 +175,13 @@ fn who_looks_little_by_little_sees_each_once_while_the_table_grows() {
     }
     assert!(seen.values().all(|&times| times == 1));
     // `take_some` leaves the items that are not wanted.
-    let (mut place, mut out) = (Some(Place::default()), Vec::new());
+    let (mut place, mut out) = (Some(WalkPosition::default()), Vec::new());
     while let Some(from) = place {
         (_, place) = chains.take_some(from, 5, |entry| entry.key().ends_with(b"3"), &mut out);
     }
     assert_eq!(out.len() as u64, (next + 6) / 10);
     out.drain(..).for_each(|out| pool.release(out));
-    chains.take_some(Place::default(), usize::MAX >> 8, |_| true, &mut out);
+    chains.take_some(WalkPosition::default(), usize::MAX >> 8, |_| true, &mut out);
     out.drain(..).for_each(|out| pool.release(out));
     assert_eq!((pool.bytes(), chains.len()), (0, 0));
 }

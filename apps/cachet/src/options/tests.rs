@@ -2,9 +2,9 @@
 
 use clap::{CommandFactory, Parser};
 
-use super::{Arguments, Options, Pattern, Wanted};
+use super::{Arguments, Pattern, ServerOptions, Wanted};
 
-fn options(line: &str) -> Result<Options, String> {
+fn options(line: &str) -> Result<ServerOptions, String> {
     let words = std::iter::once("cachet").chain(line.split_whitespace());
     let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
     match arguments.wanted() {

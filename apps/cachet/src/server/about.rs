@@ -11,7 +11,7 @@ use hearth_sys::signal;
 use hearth_sys::usage::{self, Whose};
 
 use super::service::Cachet;
-use crate::options::Options;
+use crate::options::ServerOptions;
 use crate::protocol::{About, Say};
 use crate::store::counters::Counters;
 use crate::store::{AllCounters, Store};
@@ -19,7 +19,7 @@ use crate::store::{AllCounters, Store};
 /// The state that all parts of a server share.
 pub struct Server {
     store: Store,
-    options: Options,
+    options: ServerOptions,
     counters: AllCounters,
     listens_at: OnceLock<Vec<String>>,
     verbosity: AtomicU32,
@@ -35,7 +35,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub(super) fn new(store: Store, options: Options) -> Server {
+    pub(super) fn new(store: Store, options: ServerOptions) -> Server {
         Server {
             verbosity: AtomicU32::new(options.verbosity),
             store,
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// The options.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &ServerOptions {
         &self.options
     }
 

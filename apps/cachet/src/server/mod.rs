@@ -16,7 +16,7 @@ use hearth_sys::affinity::allowed;
 use hearth_sys::clock::Clock as Ticks;
 use hearth_sys::system::Linux;
 
-use crate::options::Options;
+use crate::options::ServerOptions;
 use crate::protocol::LINE_OF_KEYS_MAX;
 use crate::store::{NoStore, Store, Worker};
 
@@ -56,7 +56,7 @@ impl Running {
     ///
     /// # Errors
     /// It cannot; the error says why.
-    pub fn start(options: Options) -> Result<Running, NoServer> {
+    pub fn start(options: ServerOptions) -> Result<Running, NoServer> {
         let ticks = Ticks::calibrate(&Linux, 5);
         let store = Store::new(options.store_settings(), ticks).map_err(NoServer::Store)?;
         store.set_crawler(options.crawls);
@@ -148,7 +148,7 @@ fn mechanism(pattern: Pattern, threads: usize, cores: usize) -> Mechanism {
     Mechanism::best_for(pattern)
 }
 
-fn builder(options: &Options) -> hearth_net::Builder {
+fn builder(options: &ServerOptions) -> hearth_net::Builder {
     let mut builder = hearth_net::Server::builder()
         .name("cachet")
         .pattern(options.pattern)
@@ -181,7 +181,7 @@ fn builder(options: &Options) -> hearth_net::Builder {
 }
 
 /// The addresses to listen on: all of this machine by default.
-fn places(options: &Options) -> Vec<String> {
+fn places(options: &ServerOptions) -> Vec<String> {
     if options.listen.is_empty() {
         return everywhere(&options.port.to_string());
     }

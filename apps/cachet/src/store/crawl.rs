@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::{Store, Worker};
-use crate::items::{Entry, Place};
+use crate::items::{Entry, WalkPosition};
 
 /// Seconds in which the crawler looks at everything once, if that is not too much.
 const CRAWL_SECONDS: usize = 10;
@@ -23,18 +23,18 @@ const SHRINK: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     part: usize,
-    place: Place,
+    place: WalkPosition,
 }
 
 impl Walk {
     /// Continues at a place of the same stripe, or with the next one.
-    fn go_on(&mut self, place: Option<Place>) {
+    fn go_on(&mut self, place: Option<WalkPosition>) {
         match place {
             Some(place) => self.place = place,
             None => {
                 *self = Walk {
                     part: self.part + 1,
-                    place: Place::default(),
+                    place: WalkPosition::default(),
                 }
             }
         }

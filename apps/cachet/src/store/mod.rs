@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hearth_sys::clock::Clock as Ticks;
 
-use crate::items::{Entry, Fresh, KEY_MAX, Making, Out, Place, block_bytes, bytes_of};
+use crate::items::{Entry, Fresh, KEY_MAX, Making, Out, WalkPosition, block_bytes, bytes_of};
 use allocation::{Allocation, Holdings, Moves};
 use clock::Clock;
 use counters::Counters;
@@ -28,7 +28,7 @@ pub use crawl::{Chores, Walk};
 pub use section::Running;
 use stripes::{Gone, Stripes};
 
-pub use slot::{Condition, Mode, Slot, Stored};
+pub use slot::{Condition, KeySlot, Mode, Stored};
 
 /// Settings of a store.
 #[derive(Clone, Debug)]
@@ -341,7 +341,7 @@ impl Store {
     }
 
     /// The slot of a key, locked. Not to be held during an allocation.
-    pub fn slot<'a>(&'a self, worker: &mut Worker, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
+    pub fn slot<'a>(&'a self, worker: &mut Worker, (key, hash): (&'a [u8], u64)) -> KeySlot<'a> {
         let mut stripe = self.stripes.lock(hash);
         let now = self.clock.now();
         if let Some(entry) = stripe.chains.find(hash, key)
@@ -350,7 +350,7 @@ impl Store {
             note_gone(worker, why);
             worker.keep(stripe.chains.take(hash, key));
         }
-        Slot {
+        KeySlot {
             stripe,
             key,
             hash,
@@ -359,8 +359,8 @@ impl Store {
     }
 
     /// The slot of a key, with its item even if expired.
-    pub fn slot_as_it_is<'a>(&'a self, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
-        Slot {
+    pub fn slot_as_it_is<'a>(&'a self, (key, hash): (&'a [u8], u64)) -> KeySlot<'a> {
+        KeySlot {
             stripe: self.stripes.lock(hash),
             key,
             hash,
@@ -470,7 +470,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         let mut worker = Worker::default();
         for part in 0..self.stripes.count() {
-            let mut place = Some(Place::default());
+            let mut place = Some(WalkPosition::default());
             while let Some(from) = place {
                 let chains = &mut self.stripes.lock_one(part).chains;
                 (_, place) = chains.take_some(from, KEPT_ITEMS, |_| true, &mut worker.out);

@@ -7,7 +7,7 @@ use crate::items::{Entry, EntryMut, Fresh, Marks, Out};
 
 /// The slot of one key, locked.
 #[derive(Debug)]
-pub struct Slot<'a> {
+pub struct KeySlot<'a> {
     pub(super) stripe: MutexGuard<'a, Stripe>,
     pub(super) key: &'a [u8],
     pub(super) hash: u64,
@@ -51,7 +51,7 @@ pub enum Stored {
     NotFound,
 }
 
-impl Slot<'_> {
+impl KeySlot<'_> {
     /// The present second.
     #[must_use]
     pub fn now(&self) -> u32 {

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::items::{Chains, Entry, ItemId, Out, Place};
+use crate::items::{Chains, Entry, ItemId, Out, WalkPosition};
 
 /// A stripe of the items.
 #[derive(Debug)]
@@ -71,11 +71,11 @@ impl Stripe {
     /// and the place to continue at; None at the end.
     pub fn sweep(
         &mut self,
-        from: Place,
+        from: WalkPosition,
         most: usize,
         now: u32,
         out: &mut Vec<Out>,
-    ) -> (usize, Option<Place>) {
+    ) -> (usize, Option<WalkPosition>) {
         let numbers = &self.numbers;
         let is_over = |entry: Entry<'_>| numbers.is_gone(entry, now).is_some();
         self.chains.take_some(from, most, is_over, out)

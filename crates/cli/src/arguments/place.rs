@@ -29,7 +29,7 @@ Examples:
 
 Environment:
   HEARTH_PROFILE_CHECK=off   do not check whether the kept profile is still this machine's")]
-pub(crate) struct Place {
+pub(crate) struct PlaceArguments {
     /// A program (*.isf; `-` reads it from standard input), a graph (*.json) or a matrix (*.mat)
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,

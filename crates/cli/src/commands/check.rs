@@ -6,7 +6,7 @@ use hearth_driver::input::{self, Source};
 use hearth_driver::program;
 use hearth_lang::analysis::heap_bound::{HeapBound, Reason};
 use hearth_lang::analysis::size::ComponentSize;
-use hearth_lang::compile::Options;
+use hearth_lang::compile::CompileOptions;
 use hearth_lang::diagnostic::{Diagnostic, Label};
 use hearth_lang::layout::Part;
 use hearth_lang::source::Sources;
@@ -52,7 +52,7 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 
 fn check_and_show_sizes(
     source: &Source,
-    options: &Options,
+    options: &CompileOptions,
     report: &mut DiagnosticPrinter,
 ) -> Result<(), Failure> {
     let diagnostics = program::check(source, options);

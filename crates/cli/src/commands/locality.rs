@@ -10,7 +10,9 @@ use hearth_draw::scale::{Scale, Unit};
 use hearth_driver::{input, profiles};
 use hearth_machine::topology::{Thread, Topology};
 use hearth_model::locality::trace::Reader;
-use hearth_model::locality::{Access, Analysis, Estimate, Histogram, Level, Options, Report};
+use hearth_model::locality::{
+    Access, Analysis, AnalysisOptions, Estimate, Histogram, Level, Report,
+};
 use hearth_terminal::progress::Progress;
 use hearth_terminal::{Failure, output};
 use hearth_text::cause;
@@ -43,7 +45,7 @@ fn distances(arguments: &Locality, trace: &Path) -> Result<(), Failure> {
     }
     let chosen = profiles::choose(&arguments.basis.clone().into())?;
     let (line_bytes, levels) = levels(&chosen.profile.topology, arguments.line);
-    let mut options = Options::new();
+    let mut options = AnalysisOptions::new();
     for level in levels {
         options = options.level(level);
     }
@@ -85,7 +87,7 @@ fn levels(machine: &Topology, line_bytes: Option<u64>) -> (u64, Vec<Level>) {
 }
 
 /// Reads a trace as it comes.
-fn read(path: &Path, line_bytes: u64, options: Options) -> Result<Report, Failure> {
+fn read(path: &Path, line_bytes: u64, options: AnalysisOptions) -> Result<Report, Failure> {
     let name = input::name_of(path);
     let unreadable =
         |error: &std::io::Error| Failure::input(format!("cannot read {name}: {}", cause(error)));

@@ -7,29 +7,29 @@ use hearth_driver::profiles::{self, Chosen};
 use hearth_driver::program_graph::ProgramGraph;
 use hearth_driver::site::{self, Site};
 use hearth_driver::{input, program};
-use hearth_lang::compile::Options;
+use hearth_lang::compile::CompileOptions;
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
 use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices, Ways};
 use hearth_place::graph::Graph;
-use hearth_place::plan::{self, Plan, StoredPlan};
+use hearth_place::plan::{self, PlacementPlan, StoredPlan};
 use hearth_place::policy::Policy;
-use hearth_place::slots::Slot;
+use hearth_place::slots::CpuSlot;
 use hearth_place::talk::Effort;
 use hearth_report::placement;
 use hearth_terminal::{Failure, output};
 use hearth_text::prose::sentence;
 
-use crate::arguments::place::{Decides, Form, Place};
+use crate::arguments::place::{Decides, Form, PlaceArguments};
 
-pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
+pub(crate) fn place(arguments: &PlaceArguments) -> Result<(), Failure> {
     let site = site(arguments)?;
-    let start = site.machine.os(Slot(0));
+    let start = site.machine.os(CpuSlot(0));
     let program = read(&arguments.file, start)?;
-    let options = cost::Options {
+    let options = cost::CostOptions {
         carrier: arguments.carrier.into(),
-        ..cost::Options::default()
+        ..cost::CostOptions::default()
     };
     let policy = match arguments.policy {
         Decides::Talk => Policy::Talk,
@@ -80,7 +80,7 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
     output::write(text)
 }
 
-fn site(arguments: &Place) -> Result<Site, Failure> {
+fn site(arguments: &PlaceArguments) -> Result<Site, Failure> {
     let named = arguments.basis.machine.as_deref();
     let is_file =
         |name: &&str| Path::new(name).exists() || name.ends_with(".json") || name.ends_with(".xml");
@@ -143,7 +143,7 @@ fn read(path: &Path, start: OsThread) -> Result<ProgramGraph, Failure> {
         _ => {
             let source = input::read_program(path)?;
             ProgramGraph::of_source(&source, start).or_else(|failure| {
-                let found = program::check(&source, &Options::default());
+                let found = program::check(&source, &CompileOptions::default());
                 program::show(&source, &found).and(Err(failure))
             })
         }
@@ -154,7 +154,7 @@ fn read(path: &Path, start: OsThread) -> Result<ProgramGraph, Failure> {
 fn exported(
     form: Form,
     program: &ProgramGraph,
-    plan: &Plan,
+    plan: &PlacementPlan,
     site: &Site,
 ) -> Result<String, Failure> {
     let placed: Vec<Placed> = plan
@@ -180,7 +180,7 @@ fn exported(
             .map_err(|error| unfit(&error))?
             .exports(),
         Form::Rankfile => {
-            let slots = forms::Slots::Threads(&site.profile.topology);
+            let slots = forms::SlotNumbering::Threads(&site.profile.topology);
             forms::rankfile(&placed, "+n0", slots).map_err(|error| unfit(&error))?
         }
         Form::CpuList => set()?.cpu_list() + "\n",

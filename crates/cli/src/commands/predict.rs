@@ -71,7 +71,7 @@ pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
 }
 
 /// Two hardware threads, for themselves or for all that are so related.
-struct Place {
+struct ThreadPair {
     between: Between,
     cpus: (OsThread, OsThread),
     relation: Relation,
@@ -118,8 +118,8 @@ pub(crate) fn placement(bytes: Bytes, passing: &Passing) -> Placement {
     }
 }
 
-fn places(arguments: &Predict, machine: &Topology) -> Result<Vec<Place>, Failure> {
-    let place = |between, pair: (Thread, Thread)| Place {
+fn places(arguments: &Predict, machine: &Topology) -> Result<Vec<ThreadPair>, Failure> {
+    let place = |between, pair: (Thread, Thread)| ThreadPair {
         between,
         cpus: (machine.os_thread(pair.0), machine.os_thread(pair.1)),
         relation: machine.relation(pair.0, pair.1),
@@ -169,7 +169,7 @@ impl Oracle {
         })
     }
 
-    fn answer(&self, bytes: u64, place: &Place) -> Result<Answer, PredictError> {
+    fn answer(&self, bytes: u64, place: &ThreadPair) -> Result<Answer, PredictError> {
         match self {
             Oracle::Hearth(model, placement) => {
                 let question = Placement {
@@ -292,7 +292,7 @@ pub(crate) fn manner(passing: &Passing) -> String {
     format!("{carrier}, {mode}{fresh}")
 }
 
-fn one(arguments: &Predict, bytes: Bytes, place: &Place, answer: &Answer) -> String {
+fn one(arguments: &Predict, bytes: Bytes, place: &ThreadPair, answer: &Answer) -> String {
     let (from, to) = place.cpus;
     let mut text = format!(
         "{bytes} from {from} to {to} ({}): {}\n\n",
@@ -320,7 +320,7 @@ fn one(arguments: &Predict, bytes: Bytes, place: &Place, answer: &Answer) -> Str
     text
 }
 
-fn table(arguments: &Predict, rows: &[(Bytes, &Place, Answer)]) -> String {
+fn table(arguments: &Predict, rows: &[(Bytes, &ThreadPair, Answer)]) -> String {
     let mut text = format!("{}\n\n", capitalised(&manner(&arguments.passing)));
     let mut sides = vec![Side::Right, Side::Left];
     sides.extend([Side::Right; 9]);
@@ -363,9 +363,9 @@ fn table(arguments: &Predict, rows: &[(Bytes, &Place, Answer)]) -> String {
 fn document(
     arguments: &Predict,
     chosen: &profiles::Chosen,
-    rows: &[(Bytes, &Place, Answer)],
+    rows: &[(Bytes, &ThreadPair, Answer)],
 ) -> Value {
-    let row = |(bytes, place, answer): &(Bytes, &Place, Answer)| {
+    let row = |(bytes, place, answer): &(Bytes, &ThreadPair, Answer)| {
         let parts = &answer.parts;
         json!({
             "bytes": bytes.0,
@@ -427,7 +427,7 @@ fn plotted(arguments: &Predict, sizes: &[Bytes]) -> Vec<u64> {
         .collect()
 }
 
-fn plot(arguments: &Predict, oracle: &Oracle, places: &[Place], sizes: &[Bytes]) -> LineChart {
+fn plot(arguments: &Predict, oracle: &Oracle, places: &[ThreadPair], sizes: &[Bytes]) -> LineChart {
     let sizes = plotted(arguments, sizes);
     let series = places.iter().map(|place| {
         let points = sizes.iter().filter_map(|&bytes| {

@@ -10,7 +10,7 @@ use hearth_machine::profile::Profile;
 use hearth_machine::topology::{OsThread, format_list};
 use hearth_probe::convert::{self, About};
 use hearth_probe::description;
-use hearth_probe::{Findings, Mode, Options, ProbeError};
+use hearth_probe::{Findings, Mode, ProbeError, ProbeOptions};
 use hearth_report::{portrait, summary};
 use hearth_sys::{Linux, System};
 use hearth_terminal::progress::Bar;
@@ -69,7 +69,7 @@ fn measure_and_keep(arguments: &Probe) -> Result<(Profile, PathBuf), Failure> {
     // Not after a minute's work.
     profiles::prepare(&path, arguments.output.is_none())?;
     let reading = this_machine::reading()?;
-    let options = Options {
+    let options = ProbeOptions {
         mode: match (arguments.quick, arguments.deep) {
             (true, _) => Mode::Quick,
             (_, true) => Mode::Deep,
@@ -116,7 +116,7 @@ fn wanted(arguments: &Probe, reading: &Reading) -> Result<Option<Vec<usize>>, Fa
     Ok(Some(cpus.0.iter().map(|&cpu| cpu as usize).collect()))
 }
 
-fn measure(options: &Options, reading: Reading, path: &Path) -> Result<Profile, Failure> {
+fn measure(options: &ProbeOptions, reading: Reading, path: &Path) -> Result<Profile, Failure> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
     let interruption = Interruption::watch();
     let mut bar = Bar::start();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hearth_machine::topology::{Thread, format_list};
 
-use super::slots::{self, Form, Place, Slots};
+use super::slots::{self, BoxPosition, CoreLayouts, Form};
 use super::{Connection, Placement, Survey, Way, cores, percent, rate};
 use crate::parts::{self, Part};
 use crate::scale::Unit;
@@ -28,7 +28,7 @@ impl Placement<'_> {
     /// Draws the placement.
     pub fn draw(&self) -> Picture {
         let survey = Survey::of(self);
-        let slots = Slots::of(&survey);
+        let slots = CoreLayouts::of(&survey);
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
         let mut y = 26.0;
@@ -77,7 +77,7 @@ impl Placement<'_> {
 }
 
 /// Draws the legend, in as many rows as needed. Returns its lower and right edge.
-fn legend(canvas: &mut Canvas, survey: &Survey, slots: &Slots, from: f64) -> (f64, f64) {
+fn legend(canvas: &mut Canvas, survey: &Survey, slots: &CoreLayouts, from: f64) -> (f64, f64) {
     let mut rows = Rows {
         at: (4.0, from),
         right: 0.0,
@@ -237,13 +237,13 @@ fn tip(survey: &Survey, names: [&str; 2], way: Way, bundle: &Bundle, is_bundle: 
 /// Draws curves between boxes, and returns how many there would be.
 fn between_members(
     survey: &Survey,
-    slots: &Slots,
+    slots: &CoreLayouts,
     cores: &[(Vec<Thread>, (f64, f64))],
 ) -> (Vec<Curve>, usize) {
     let places = cores
         .iter()
         .flat_map(|(threads, at)| slots.places(threads, *at));
-    let places: BTreeMap<usize, Place> = places.collect();
+    let places: BTreeMap<usize, BoxPosition> = places.collect();
     let bundles = bundled(survey, |component| component);
     let pairs = bundles.iter().filter(|((a, b), _, _)| a != b);
     let count = pairs.clone().count();
@@ -271,7 +271,7 @@ fn between_members(
 
 /// A path from the side of a box to that of another: the facing sides or, for boxes above each
 /// other, the right sides.
-fn side_to_side(a: Place, b: Place) -> Path {
+fn side_to_side(a: BoxPosition, b: BoxPosition) -> Path {
     let mut path = Path::default();
     let (a, b) = if a.left <= b.left { (a, b) } else { (b, a) };
     let gap = b.left - a.right;
@@ -305,7 +305,7 @@ fn side_to_side(a: Place, b: Place) -> Path {
 /// Draws the curves between cores. Returns them, and the number there would be without the limit.
 fn between_cores(
     survey: &Survey,
-    slots: &Slots,
+    slots: &CoreLayouts,
     cores: &[(Vec<Thread>, (f64, f64))],
 ) -> (Vec<Curve>, usize) {
     let machine = survey.placement.machine;

@@ -50,7 +50,7 @@ pub(super) enum Form {
 }
 
 /// Contents of a core, measured from the upper left corner of its inside.
-pub(super) struct Slot {
+pub(super) struct CoreLayout {
     pub(super) size: (f64, f64),
     numbers: String,
     load: f64,
@@ -79,19 +79,19 @@ enum Item {
 }
 
 /// Contents of all cores, indexed by each core's first thread.
-pub(super) struct Slots<'a> {
+pub(super) struct CoreLayouts<'a> {
     pub(super) form: Form,
     survey: &'a Survey<'a>,
     /// Types by name, with their colours.
     looks: BTreeMap<&'a str, &'static str>,
-    slots: BTreeMap<Thread, Slot>,
+    slots: BTreeMap<Thread, CoreLayout>,
     width: f64,
     height: f64,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> CoreLayouts<'a> {
     /// Lays out the insides of all cores, at equal size.
-    pub(super) fn of(survey: &'a Survey<'a>) -> Slots<'a> {
+    pub(super) fn of(survey: &'a Survey<'a>) -> CoreLayouts<'a> {
         let machine = survey.placement.machine;
         let crowd = |threads: &[Thread]| survey.on(threads).count();
         let cores = machine.cores();
@@ -114,7 +114,7 @@ impl<'a> Slots<'a> {
             .iter()
             .enumerate()
             .map(|(nth, kind)| (kind.type_name, TYPE_LOOKS[nth.min(TYPE_LOOKS.len() - 1)]));
-        let mut slots = Slots {
+        let mut slots = CoreLayouts {
             form,
             survey,
             looks: looks.collect(),
@@ -141,7 +141,7 @@ impl<'a> Slots<'a> {
         self.looks.get(name).copied().unwrap_or(TYPE_LOOKS[4])
     }
 
-    fn slot(&self, threads: &[Thread]) -> Slot {
+    fn slot(&self, threads: &[Thread]) -> CoreLayout {
         let machine = self.survey.placement.machine;
         let numbers = format_list(threads.iter().map(|&thread| machine.os_thread(thread).0));
         let load = self.survey.load(threads);
@@ -159,7 +159,7 @@ impl<'a> Slots<'a> {
                 Form::Dots => self.dots(&members),
             }
         };
-        Slot {
+        CoreLayout {
             size: (size.0.max(head).max(30.0), HEAD + size.1),
             numbers,
             load,
@@ -292,7 +292,7 @@ impl<'a> Slots<'a> {
         &self,
         threads: &[Thread],
         from: (f64, f64),
-    ) -> impl Iterator<Item = (usize, Place)> {
+    ) -> impl Iterator<Item = (usize, BoxPosition)> {
         let items = self
             .slots
             .get(&threads[0])
@@ -308,7 +308,7 @@ impl<'a> Slots<'a> {
                 let left = from.0 + at.0;
                 Some((
                     component,
-                    Place {
+                    BoxPosition {
                         left,
                         right: left + width,
                         middle,
@@ -445,7 +445,7 @@ impl<'a> Slots<'a> {
 
 /// Position of a component's box.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BoxPosition {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) middle: f64,

@@ -619,7 +619,7 @@ pub(crate) fn barrier_everywhere() -> bool {
 
 /// A page's place after a request to move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PagePlace {
     /// On the requested node.
     There,
     /// It has no memory behind it.
@@ -634,7 +634,7 @@ pub(crate) enum Place {
 ///
 /// # Safety
 /// The pages lie in a reservation of this crate.
-pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]) -> bool {
+pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [PagePlace]) -> bool {
     /// Moves only pages that no other process maps.
     const MOVE: usize = 1 << 1;
     const MOST: usize = 64;
@@ -659,12 +659,12 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
     }
     for (place, status) in places.iter_mut().zip(&status[..count]) {
         *place = match -*status {
-            _ if *status == node as i32 => Place::There,
-            libc::ENOENT | libc::EFAULT => Place::Nowhere,
-            _ => Place::Unknown,
+            _ if *status == node as i32 => PagePlace::There,
+            libc::ENOENT | libc::EFAULT => PagePlace::Nowhere,
+            _ => PagePlace::Unknown,
         };
     }
-    moved.is_ok() && places.iter().all(|place| *place != Place::Unknown)
+    moved.is_ok() && places.iter().all(|place| *place != PagePlace::Unknown)
 }
 
 /// Writes a line to standard error and aborts the process.

@@ -21,7 +21,7 @@
 //! 256 KiB, which belong to no heap; and metadata.
 
 use crate::ground::geometry::RegionId;
-use crate::ground::os::{self, Place};
+use crate::ground::os::{self, PagePlace};
 use crate::ground::{meter, real_time};
 use crate::heap::idle_pages::{PAGE_SHIFT, unit_shift};
 use crate::heap::state::Heap;
@@ -175,17 +175,17 @@ fn migrate_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut 
         }
         rest &= rest - 1;
     }
-    let mut places = [Place::Unknown; TOGETHER];
+    let mut places = [PagePlace::Unknown; TOGETHER];
     let (pages, places) = (&pages[..count], &mut places[..count]);
     // SAFETY: pages of this heap's chunks; contents stay.
     quota.is_refused = !unsafe { os::move_pages(pages, nodes::number(node), places) };
     let mut asked = units;
     for (page, place) in pages.iter().zip(places) {
         match place {
-            Place::There => quota.migrated += os::PAGE,
+            PagePlace::There => quota.migrated += os::PAGE,
             // Nothing was copied.
-            Place::Nowhere => quota.bytes_left += os::PAGE,
-            Place::Unknown => asked &= !(1 << ((page - start) >> shift)),
+            PagePlace::Nowhere => quota.bytes_left += os::PAGE,
+            PagePlace::Unknown => asked &= !(1 << ((page - start) >> shift)),
         }
     }
     asked

@@ -60,15 +60,15 @@ pub(crate) enum Sort {
 
 /// Offsets from the start of the first chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct GuardedLayout {
     lead: usize,
     block: usize,
     guard: usize,
 }
 
-impl Place {
+impl GuardedLayout {
     /// Places a block in `bytes`, at least a page more than its own.
-    fn of(bytes: usize, size: usize, align: usize) -> Place {
+    fn of(bytes: usize, size: usize, align: usize) -> GuardedLayout {
         let pages = size.next_multiple_of(PAGE);
         let is_free = bytes - pages >= 2 * PAGE && align <= PAGE;
         let lead = if is_free { PAGE } else { 0 };
@@ -78,16 +78,16 @@ impl Place {
         } else {
             0
         };
-        Place { lead, block, guard }
+        GuardedLayout { lead, block, guard }
     }
 
     /// Reads a block's place and size.
-    fn read(words: &Region) -> (Place, usize) {
+    fn read(words: &Region) -> (GuardedLayout, usize) {
         let (block, size) = (words.free.get() as usize, words.starts.get() as usize);
         // The block starts in the first page behind the lead.
         let lead = block & !(PAGE - 1);
         let guard = lead + size.next_multiple_of(PAGE);
-        (Place { lead, block, guard }, size)
+        (GuardedLayout { lead, block, guard }, size)
     }
 }
 
@@ -145,7 +145,7 @@ fn allocate_counted(
         large::take(node, chunks, align)
     })?;
     let (start, bytes) = (start_of(taken.chunk), chunks << CHUNK_SHIFT);
-    let place = Place::of(bytes, size, align);
+    let place = GuardedLayout::of(bytes, size, align);
     // SAFETY: chunks that have just been taken.
     let is_guarded = unsafe {
         os::allow(start + place.guard, bytes - place.guard, Access::None)
@@ -181,7 +181,7 @@ fn report_limit() {
 
 /// The bytes of a block, by its first chunk and its offset there; 0 if none starts there.
 pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
-    let (place, _) = Place::read(words(chunk));
+    let (place, _) = GuardedLayout::read(words(chunk));
     if place.block == inside {
         place.guard - place.block
     } else {
@@ -193,7 +193,7 @@ pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
 pub(crate) fn free(chunk: usize, inside: usize) -> bool {
     let tag = SPACE.tag(chunk);
     let now = ChunkTag(tag.load(Ordering::Acquire));
-    let (place, _) = Place::read(words(chunk));
+    let (place, _) = GuardedLayout::read(words(chunk));
     if now.kind() != ChunkTag::GUARDED || place.block != inside {
         return false;
     }
@@ -346,7 +346,7 @@ fn around(address: usize) -> Option<(usize, usize, bool)> {
         if !is_one || chunk + tag.number() as usize <= at {
             return None;
         }
-        let (place, size) = Place::read(words(chunk));
+        let (place, size) = GuardedLayout::read(words(chunk));
         let block = start_of(chunk) + place.block;
         return Some((block, size, tag.kind() == ChunkTag::QUARANTINED));
     }
@@ -371,7 +371,7 @@ mod tests {
             chunks - PAGE,
         ] {
             for align in [16, 64, 4096] {
-                let place = Place::of(chunks, size, align);
+                let place = GuardedLayout::of(chunks, size, align);
                 assert_eq!(place.block % align, 0);
                 assert!(place.block >= place.lead && place.block + size <= place.guard);
                 assert!(place.guard - (place.block + size) < align);
@@ -379,7 +379,7 @@ mod tests {
                 assert!(place.block < 2 * PAGE);
             }
         }
-        let place = Place::of(chunks, 100, CHUNK_BYTES);
+        let place = GuardedLayout::of(chunks, 100, CHUNK_BYTES);
         assert_eq!((place.lead, place.block, place.guard), (0, 0, PAGE));
     }
 }

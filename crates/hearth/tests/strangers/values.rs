@@ -30,7 +30,7 @@ fn send_and_forget(other: &Out<[usize; 4]>) -> &'static str {
 
 /// The place of a value when it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum DropPlace {
     /// In a send that had not begun.
     Unsent,
     /// In the slot of its component, which drops the future.
@@ -41,17 +41,17 @@ enum Place {
     Arrived,
 }
 
-fn dropped_at(hearth: &Hearth, place: Place) -> &'static str {
+fn dropped_at(hearth: &Hearth, place: DropPlace) -> &'static str {
     let (says, said) = mpsc::channel();
     let (other, _other_in) = other();
     let value = OnDrop::new(move || says.send(send_and_forget(&other)).unwrap());
     let (out, into) = channel::<OnDrop>();
     match place {
-        Place::Unsent => {
+        DropPlace::Unsent => {
             let component = hearth.spawn(async move { drop(out.send(value)) });
             assert_eq!(block_on(component), Ok(()));
         }
-        Place::Departing => {
+        DropPlace::Departing => {
             let component = hearth.spawn(async move {
                 let mut send = out.send(value);
                 begin(&mut send);
@@ -59,7 +59,7 @@ fn dropped_at(hearth: &Hearth, place: Place) -> &'static str {
             });
             assert_eq!(block_on(component), Ok(()));
         }
-        Place::StoppedWith => {
+        DropPlace::StoppedWith => {
             let end = stopped(hearth, || async move {
                 let mut send = out.send(value);
                 begin(&mut send);
@@ -67,7 +67,7 @@ fn dropped_at(hearth: &Hearth, place: Place) -> &'static str {
             });
             assert_eq!(end, Err(JoinError::Stopped));
         }
-        Place::Arrived => {
+        DropPlace::Arrived => {
             let (hands, handed) = mpsc::channel();
             let component = hearth.spawn(async move {
                 let mut receive = into.recv();
@@ -93,12 +93,12 @@ fn a_destructor_sends() {
     let hearth = start();
     for (place, expected) in [
         // The component is free: the send begins, and waits.
-        (Place::Unsent, "pending"),
+        (DropPlace::Unsent, "pending"),
         // The value has left the slot. Nothing begins until all of it is dropped.
-        (Place::Departing, "pending"),
+        (DropPlace::Departing, "pending"),
         // The component has ended.
-        (Place::StoppedWith, "refused"),
-        (Place::Arrived, "refused"),
+        (DropPlace::StoppedWith, "refused"),
+        (DropPlace::Arrived, "refused"),
     ] {
         assert_eq!(dropped_at(&hearth, place), expected, "{place:?}");
     }

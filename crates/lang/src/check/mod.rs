@@ -100,12 +100,12 @@ struct Checker<'a> {
     exception_type: TypeId,
     /// The type of `stop` and `throw`.
     departure: TypeId,
-    at: Place<'a>,
+    at: CheckPosition<'a>,
     diagnostics: Vec<Diagnostic>,
 }
 
 /// The checker's position in the text.
-struct Place<'a> {
+struct CheckPosition<'a> {
     scopes: Scopes,
     body: BodyState,
     component: Option<ComponentState<'a>>,
@@ -235,7 +235,7 @@ impl<'a> Checker<'a> {
             globals,
             exception_type: TypeId::ERROR,
             departure: TypeId::NEVER,
-            at: Place {
+            at: CheckPosition {
                 scopes: Scopes::with_capacity(names.len()),
                 body: BodyState::new(BodyKind::Main),
                 component: None,

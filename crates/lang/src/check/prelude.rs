@@ -4,7 +4,7 @@
 //! the prelude only, whatever the user calls his own things.
 
 use super::scope::{Binding, Scopes};
-use super::{BodyKind, BodyState, Checker, Place};
+use super::{BodyKind, BodyState, CheckPosition, Checker};
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
 use crate::source::{SourceId, Span};
@@ -165,10 +165,10 @@ fn unused_global(name: Symbol) -> Global {
     }
 }
 
-impl Place<'_> {
+impl CheckPosition<'_> {
     /// The top of a unit of the prelude.
     fn prelude(layer: u32) -> Self {
-        Place {
+        CheckPosition {
             scopes: Scopes::default(),
             body: BodyState::new(BodyKind::Initialiser),
             component: None,
@@ -209,7 +209,7 @@ impl<'a> Checker<'a> {
             }
             State::Unseen => self.prelude.entries[at].state = State::Busy,
         }
-        let here = mem::replace(&mut self.at, Place::prelude(entry.layer));
+        let here = mem::replace(&mut self.at, CheckPosition::prelude(entry.layer));
         let binding = self.demand_item(entry.item, entry.layer);
         self.at = here;
         self.prelude.entries[at].state = State::Done(binding);
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
     /// Checks the bodies of what was named, and of what those name, until nothing is left.
     pub(super) fn finish_prelude(&mut self) {
         while let Some((pending, layer)) = self.prelude.pending.pop() {
-            let here = mem::replace(&mut self.at, Place::prelude(layer));
+            let here = mem::replace(&mut self.at, CheckPosition::prelude(layer));
             match pending {
                 Pending::Proc(declaration, id) => {
                     let params = self.params(&declaration.params);

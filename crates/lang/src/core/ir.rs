@@ -43,7 +43,7 @@ pub enum Storage {
 }
 
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct LocalSlot {
     /// The source name, or None for a temporary.
     pub name: Option<Symbol>,
     pub ty: SlotType,
@@ -90,7 +90,7 @@ pub enum Value {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum StorePlace {
     Slot(SlotId),
     Member(MemberId),
     Global(GlobalId),
@@ -208,7 +208,7 @@ pub enum End {
 pub enum StmtKind {
     /// `replace`: the place holds something to release.
     Set {
-        place: Place,
+        place: StorePlace,
         value: Value,
         mode: Mode,
         replace: bool,
@@ -361,7 +361,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Function {
     pub role: Role,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<LocalSlot>,
     pub params: Vec<SlotId>,
     pub result: TypeId,
     pub body: Block,

@@ -13,7 +13,7 @@ use crate::tree::{Component, Program};
 
 /// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct LoweringOptions {
     /// The original's behaviour instead of the decisions made here (the book lists them).
     pub compat_original: bool,
 }
@@ -24,8 +24,8 @@ pub struct Lowered<'a> {
     pub program: &'a Program,
     pub module: &'a ir::Module,
     pub effects: &'a effects::EffectTable,
-    pub options: Options,
-    /// See [`compile::Options`](crate::compile::Options).
+    pub options: LoweringOptions,
+    /// See [`compile::CompileOptions`](crate::compile::CompileOptions).
     pub hosted: bool,
     /// The user's text, its name in messages and `#line`, and the preludes.
     pub sources: Sources<'a>,
@@ -44,7 +44,7 @@ pub fn prune(program: &mut Program, keep: impl Fn(&Component) -> bool) {
 }
 
 /// Lowers a program without errors; loops are as the text has them, and last uses are moves.
-pub fn lowered(program: &Program, options: Options) -> ir::Module {
+pub fn lowered(program: &Program, options: LoweringOptions) -> ir::Module {
     let table = effects::EffectTable::new(program);
     let mut module = lower::lower(program, &table, options);
     for function in &mut module.functions {
@@ -54,7 +54,7 @@ pub fn lowered(program: &Program, options: Options) -> ir::Module {
 }
 
 /// Lowers a program without errors and runs all passes over it.
-pub fn build(program: &Program, options: Options) -> (ir::Module, effects::EffectTable) {
+pub fn build(program: &Program, options: LoweringOptions) -> (ir::Module, effects::EffectTable) {
     let table = effects::EffectTable::new(program);
     let mut module = lower::lower(program, &table, options);
     for function in &mut module.functions {

@@ -281,12 +281,12 @@ impl Lexer<'_> {
 
 /// A direct-mapped cache from spellings to keywords and symbols, in front of the interner.
 struct Words {
-    slots: Vec<Slot>,
+    slots: Vec<WordSlot>,
 }
 
 /// The last word whose hash fell here. An empty slot has length zero and matches no word.
 #[derive(Clone, Copy)]
-struct Slot {
+struct WordSlot {
     start: u32,
     length: u32,
     payload: u32,
@@ -297,7 +297,7 @@ impl Words {
     const BITS: u32 = 11;
 
     fn new() -> Self {
-        let empty = Slot {
+        let empty = WordSlot {
             start: 0,
             length: 0,
             payload: 0,
@@ -328,7 +328,7 @@ impl Words {
             Some(keyword) => (keyword, 0),
             None => (Kind::Name, names.intern(spelling).0),
         };
-        *slot = Slot {
+        *slot = WordSlot {
             start,
             length: end - start,
             payload,

@@ -3,17 +3,17 @@
 
 pub(crate) mod tree;
 
-use hearth_lang::compile::{self, Checked, Options};
+use hearth_lang::compile::{self, Checked, CompileOptions};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
 use hearth_lang::source::Sources;
 
 pub(crate) fn check(text: &str) -> Checked {
-    check_with(text, &Options::default())
+    check_with(text, &CompileOptions::default())
 }
 
 /// Also checks that the typed tree keeps its promises.
-pub(crate) fn check_with(text: &str, options: &Options) -> Checked {
+pub(crate) fn check_with(text: &str, options: &CompileOptions) -> Checked {
     let checked = compile::check(text, options);
     if let Some(program) = &checked.program {
         tree::validate(program);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cachet_load::search::{self, Limit};
-use cachet_load::{Gaps, Pacing, Per, Plan, Protocol, Sizes, Spread, Target, Verify, units};
+use cachet_load::{Gaps, LoadPlan, Pacing, Per, Protocol, Sizes, Spread, Target, Verify, units};
 use clap::Parser;
 
 /// Puts load on a memcached-compatible server, or an echo server, and reports how it coped.
@@ -14,7 +14,7 @@ use clap::Parser;
 /// counts from those moments: a server that stalls cannot hide it.
 #[derive(Debug, Parser)]
 #[command(name = "cachet-load", version, max_term_width = 100)]
-pub(crate) struct Options {
+pub(crate) struct LoadOptions {
     /// Address of the server: HOST:PORT or unix:PATH
     #[arg(default_value = "127.0.0.1:11211", value_name = "SERVER")]
     target: Target,
@@ -123,7 +123,7 @@ pub(crate) enum Preload {
     Only,
 }
 
-impl Options {
+impl LoadOptions {
     pub(crate) fn gaps(&self) -> Gaps {
         match self.poisson {
             true => Gaps::Poisson,
@@ -162,14 +162,14 @@ impl Options {
         self.rate.map_or(Pacing::Closed, |rate| self.open(rate))
     }
 
-    pub(crate) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> LoadPlan {
         let verify = match self.verify {
             true => Verify::Values {
                 may_evict: !self.keeps_all,
             },
             false => Verify::Nothing,
         };
-        Plan::new(self.target.clone())
+        LoadPlan::new(self.target.clone())
             .protocol(self.protocol)
             .connections(self.connections as usize)
             .threads(self.threads)

@@ -38,7 +38,7 @@ pub enum GroupingKind {
 /// Verdict of measurement on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum GroupingVerdict {
     /// The measured groups are the claimed ones.
     Confirmed,
     /// The two cannot both be true.
@@ -68,7 +68,7 @@ pub struct Evidence {
     /// The claimed groups of at least two threads.
     pub groups: Vec<Vec<OsThread>>,
     /// The verdict: contradicted if one group is, confirmed if all are.
-    pub verdict: Verdict,
+    pub verdict: GroupingVerdict,
     /// Effect size: how much slower pairs are that leave a group than pairs inside; for a group
     /// that falls apart, how much slower pairs between its parts are than pairs inside them.
     /// Nothing if there are no such pairs, or not enough for an interval.
@@ -93,7 +93,8 @@ impl Report {
     /// Whether any claim is contradicted, or any measured group was not claimed.
     pub fn is_contradicted(&self) -> bool {
         let mut verdicts = self.evidence.iter().map(|evidence| evidence.verdict);
-        !self.unclaimed.is_empty() || verdicts.any(|verdict| verdict == Verdict::Contradicted)
+        !self.unclaimed.is_empty()
+            || verdicts.any(|verdict| verdict == GroupingVerdict::Contradicted)
     }
 }
 
@@ -244,23 +245,23 @@ impl Court<'_> {
         let is_nearer = effect.is_some_and(|effect| effect.low > 1.0);
         let (verdict, reason) = if !contradicted.is_empty() {
             let reason = self.contradiction(kind, &findings, &groups, effect);
-            (Verdict::Contradicted, reason)
+            (GroupingVerdict::Contradicted, reason)
         } else if all_as_claimed && is_nearer {
             let effect = effect.map(|effect| effect.to_string()).unwrap_or_default();
             let reason = format!("threads of one {kind} are nearer, by a factor of {effect}");
-            (Verdict::Confirmed, reason)
+            (GroupingVerdict::Confirmed, reason)
         } else if findings.iter().any(is_absent) {
             let reason =
                 "the measured groups do not show it, and the interval is too wide to deny it";
-            (Verdict::Undecided, reason.to_owned())
+            (GroupingVerdict::Undecided, reason.to_owned())
         } else if findings.iter().all(|f| matches!(f, Finding::Everything)) {
             let reason =
                 "every measured thread is inside, so that there is nothing to compare with";
-            (Verdict::Undecided, reason.to_owned())
+            (GroupingVerdict::Undecided, reason.to_owned())
         } else {
             let reason =
                 "the groups are as claimed, but too few pairs were measured for an interval";
-            (Verdict::Undecided, reason.to_owned())
+            (GroupingVerdict::Undecided, reason.to_owned())
         };
         Evidence {
             kind,

@@ -2,8 +2,9 @@
 //!
 //! The input is [`Latencies`] between pairs of hardware threads, possibly with pairs missing.
 //! [`Tree::infer`] finds the levels and the groups of threads at each; [`check`] compares the
-//! claims of firmware and kernel with them; [`Plan`] chooses the pairs to measure where all would
-//! be too many, and [`Tree::fill`] completes the rest and marks the figures that are not measured.
+//! claims of firmware and kernel with them; [`PairPlan`] chooses the pairs to measure where all
+//! would be too many, and [`Tree::fill`] completes the rest and marks the figures that are not
+//! measured.
 //!
 //! ```
 //! use hearth_machine::infer::{Latencies, Latency, Tree};
@@ -29,7 +30,7 @@ mod plan;
 mod tree;
 mod verdicts;
 
-pub use claims::{Evidence, GroupingKind, Ratio, Report, Verdict, check};
+pub use claims::{Evidence, GroupingKind, GroupingVerdict, Ratio, Report, check};
 pub use latencies::{Latencies, Latency, LatencyError};
-pub use plan::{Plan, pairs_max};
+pub use plan::{PairPlan, pairs_max};
 pub use tree::{Filled, Level, Origin, Tree};

@@ -35,12 +35,12 @@ pub fn pairs_max(threads: usize) -> usize {
 /// A plan in progress.
 ///
 /// ```
-/// use hearth_machine::infer::{Latencies, Latency, Plan, pairs_max};
+/// use hearth_machine::infer::{Latencies, Latency, PairPlan, pairs_max};
 /// use hearth_machine::topology::OsThread;
 ///
 /// let threads: Vec<OsThread> = (0..64).map(OsThread).collect();
 /// let mut latencies = Latencies::new(&threads)?;
-/// let mut plan = Plan::new(&threads, None);
+/// let mut plan = PairPlan::new(&threads, None);
 /// loop {
 ///     let round = plan.next_round(&latencies);
 ///     if round.is_empty() {
@@ -54,7 +54,7 @@ pub fn pairs_max(threads: usize) -> usize {
 /// # Ok::<(), hearth_machine::infer::LatencyError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PairPlan {
     threads: Vec<OsThread>,
     asked: BTreeSet<(usize, usize)>,
     claimed: Vec<Vec<usize>>,
@@ -70,13 +70,13 @@ enum Phase {
     Done,
 }
 
-impl Plan {
+impl PairPlan {
     /// A plan for these threads. The topology's claims serve as hints and are never believed.
-    pub fn new(threads: &[OsThread], claimed: Option<&Topology>) -> Plan {
+    pub fn new(threads: &[OsThread], claimed: Option<&Topology>) -> PairPlan {
         let mut threads = threads.to_vec();
         threads.sort_unstable();
         threads.dedup();
-        Plan {
+        PairPlan {
             claimed: claimed.map_or(Vec::new(), |topology| smallest_groups(&threads, topology)),
             threads,
             asked: BTreeSet::new(),

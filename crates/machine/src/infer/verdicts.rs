@@ -1,7 +1,7 @@
 //! Verdicts on groups as a profile keeps them.
 
-use super::claims::{Evidence, GroupingKind, Ratio, Report, Verdict};
-use crate::profile::{Claim, Figure, Verdict as Stored};
+use super::claims::{Evidence, GroupingKind, GroupingVerdict, Ratio, Report};
+use crate::profile::{Claim, ClaimVerdict, Figure};
 use crate::topology::{OsThread, format_list};
 
 /// Groups named in a sentence; the others are counted.
@@ -18,7 +18,7 @@ impl Report {
             .map(|evidence| claim(evidence, source))
             .collect();
         let mut verdicts = self.evidence.iter().map(|evidence| evidence.verdict);
-        let is_accounted_for = verdicts.any(|verdict| verdict == Verdict::Contradicted);
+        let is_accounted_for = verdicts.any(|verdict| verdict == GroupingVerdict::Contradicted);
         if !self.unclaimed.is_empty() && !is_accounted_for {
             claims.push(Claim {
                 subject: "groups without a claim".to_owned(),
@@ -28,7 +28,7 @@ impl Report {
                     "{} are nearer to each other than to the rest",
                     named(&self.unclaimed)
                 ),
-                verdict: Stored::Contradicted,
+                verdict: ClaimVerdict::Contradicted,
                 effect_ratio: None,
             });
         }
@@ -52,9 +52,9 @@ fn claim(evidence: &Evidence, source: Option<&str>) -> Claim {
         },
         found: evidence.reason.clone(),
         verdict: match evidence.verdict {
-            Verdict::Confirmed => Stored::Confirmed,
-            Verdict::Contradicted => Stored::Contradicted,
-            Verdict::Undecided => Stored::Undecided,
+            GroupingVerdict::Confirmed => ClaimVerdict::Confirmed,
+            GroupingVerdict::Contradicted => ClaimVerdict::Contradicted,
+            GroupingVerdict::Undecided => ClaimVerdict::Undecided,
         },
         effect_ratio: evidence.effect.map(figure),
     }

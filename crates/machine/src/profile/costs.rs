@@ -325,7 +325,7 @@ pub struct Exchange {
 /// Result of testing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// Measurement agrees.
     Confirmed,
     /// Measurement disagrees, beyond doubt.
@@ -347,7 +347,7 @@ pub struct Claim {
     /// The finding.
     pub found: String,
     /// Whether they agree.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// Effect size. For a size: found by claimed, so 1 is agreement. For threads that belong
     /// together: how much slower pairs outside are than inside, so 1 is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]

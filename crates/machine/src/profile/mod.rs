@@ -34,9 +34,9 @@ use crate::relation::Relation;
 use crate::topology::{Thread, Topology};
 
 pub use costs::{
-    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, Exchange, Gap, HandOver, Level,
-    LevelCost, LineState, NodeDistances, Noise, Pages, PairTransfer, StateTransfer, SystemCosts,
-    Verdict,
+    Access, Bandwidth, CacheFinding, Carrier, Claim, ClaimVerdict, CurvePoint, Exchange, Gap,
+    HandOver, Level, LevelCost, LineState, NodeDistances, Noise, Pages, PairTransfer,
+    StateTransfer, SystemCosts,
 };
 pub use figure::{Figure, Provenance};
 pub use host::{Host, Mode, Origin};
@@ -172,6 +172,6 @@ impl Profile {
     pub fn contradicted(&self) -> impl Iterator<Item = &Claim> {
         self.claims
             .iter()
-            .filter(|claim| claim.verdict == Verdict::Contradicted)
+            .filter(|claim| claim.verdict == ClaimVerdict::Contradicted)
     }
 }

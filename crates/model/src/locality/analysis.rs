@@ -62,12 +62,12 @@ impl Level {
 
 /// Options of an [`Analysis`].
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct AnalysisOptions {
     pub(super) levels: Vec<Level>,
     pub(super) lines_max: Option<usize>,
 }
 
-impl Options {
+impl AnalysisOptions {
     /// No cache, and every line followed.
     #[must_use]
     pub fn new() -> Self {
@@ -99,7 +99,7 @@ type LineMap<V> = HashMap<u64, V, BuildHasherDefault<LineHasher>>;
 /// component runs in its thread: the distances it would have alone.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    pub(super) options: Options,
+    pub(super) options: AnalysisOptions,
     pub(super) names: Vec<String>,
     by_name: HashMap<String, ComponentId>,
     pub(super) sampler: Option<Sampler>,
@@ -160,7 +160,7 @@ pub(super) struct Invalidated {
 impl Analysis {
     /// An analysis without references.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: AnalysisOptions) -> Self {
         let sampler = options.lines_max.map(Sampler::new);
         let groups = sampler.as_ref().map_or(0, |_| GROUPS);
         Analysis {

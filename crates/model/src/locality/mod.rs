@@ -16,9 +16,9 @@
 //! Two components that each fit a cache and evict each other's data:
 //!
 //! ```
-//! use hearth_model::locality::{Access, Analysis, Level, Options};
+//! use hearth_model::locality::{Access, Analysis, AnalysisOptions, Level};
 //!
-//! let mut analysis = Analysis::new(Options::new().level(Level::private("L1d", 100)));
+//! let mut analysis = Analysis::new(AnalysisOptions::new().level(Level::private("L1d", 100)));
 //! for _pass in 0..10 {
 //!     for (name, first) in [("walk", 0_u64), ("section", 1000)] {
 //!         let component = analysis.component(name);
@@ -40,7 +40,7 @@ mod stack;
 pub mod thrashing;
 pub mod trace;
 
-pub use analysis::{Access, Analysis, ComponentId, Level, Options};
+pub use analysis::{Access, Analysis, AnalysisOptions, ComponentId, Level};
 pub use histogram::Histogram;
 pub use report::{ComponentReport, Displacement, Estimate, Invalidation, LevelReport, Report};
 pub use sampler::Sampler;

@@ -24,7 +24,7 @@ pub struct Touch {
 /// references take O(n log m) steps and O(m) memory for `m` distinct lines.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    last: HashMap<u64, Place, BuildHasherDefault<LineHasher>>,
+    last: HashMap<u64, LastUse, BuildHasherDefault<LineHasher>>,
     /// Bit `s` is set if slot `s` is the last use of some line.
     marks: Vec<u64>,
     /// A Fenwick tree over the numbers of marks in the words.
@@ -33,7 +33,7 @@ pub struct Stack {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct LastUse {
     slot: usize,
     note: u32,
 }
@@ -69,7 +69,7 @@ impl Stack {
         }
         let slot = self.next;
         self.next += 1;
-        let before = self.last.insert(line, Place { slot, note });
+        let before = self.last.insert(line, LastUse { slot, note });
         let touch = before.map(|place| {
             let distance = self.marks_after(place.slot);
             self.unmark(place.slot);

@@ -104,7 +104,7 @@ impl<T: Send + 'static> Sharded<T> {
 }
 
 /// A connection and its open requests in the kernel.
-struct Place<T> {
+struct RingConnection<T> {
     connection: Connection<T>,
     receives: bool,
     is_cancelling: bool,
@@ -123,7 +123,7 @@ struct Shard<'a, T> {
     desk: &'a Desk<EventFd, T>,
     yielding: Yielding<T>,
     crew: &'a Crew<T>,
-    places: Vec<Option<Place<T>>>,
+    places: Vec<Option<RingConnection<T>>>,
     free: Vec<usize>,
     turns: Vec<usize>,
     /// Connections that go to other threads at the end of the round.
@@ -450,7 +450,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             });
             // A connection from another thread may have work.
             let step = connection.step();
-            self.places[key] = Some(Place {
+            self.places[key] = Some(RingConnection {
                 connection,
                 receives: false,
                 is_cancelling: false,
@@ -525,7 +525,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
 const CANCELED: i32 = 125;
 const NO_BUFFERS: i32 = 105;
 
-impl<T> Place<T> {
+impl<T> RingConnection<T> {
     /// Receives from a connection, unless much of its input waits to be served.
     fn receive_or_not(&mut self, requests: &mut Requests, key: u64, is_waiting: bool) {
         let waits = if is_waiting {

@@ -4,7 +4,7 @@ use std::io;
 
 use socket2::Socket;
 
-use super::slots::Slots;
+use super::slots::ConnectionSlots;
 use crate::common::Common;
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
@@ -21,7 +21,7 @@ const CONNECTIONS_MAX: usize = 1 << 24;
 
 pub(super) struct Shared<P, T> {
     pub(super) poller: P,
-    slots: Slots<T>,
+    slots: ConnectionSlots<T>,
 }
 
 /// The next action after work on a connection.
@@ -41,7 +41,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
                 Waiters::of(common.options.pattern),
             )?,
             // Connections being closed have a slot but are no longer counted.
-            slots: Slots::new(common.options.connections_max.min(CONNECTIONS_MAX) + 256),
+            slots: ConnectionSlots::new(common.options.connections_max.min(CONNECTIONS_MAX) + 256),
         })
     }
 

@@ -21,12 +21,12 @@ const BUSY: u32 = 1 << 3;
 /// Number of slots made at a time.
 const CHUNK: usize = 256;
 
-pub(super) struct Slot<T> {
+pub(super) struct ConnectionSlot<T> {
     state: AtomicU32,
     pub(super) connection: Mutex<Option<Connection<T>>>,
 }
 
-impl<T> Slot<T> {
+impl<T> ConnectionSlot<T> {
     /// Records an event. True if no thread works on the slot, and the caller must.
     pub(super) fn tell(&self, flags: Flags) -> bool {
         self.state.fetch_or(flags.bits() | BUSY, Ordering::AcqRel) & BUSY == 0
@@ -55,9 +55,9 @@ impl<T> Slot<T> {
     }
 }
 
-type Chunk<T> = Box<[Slot<T>]>;
+type Chunk<T> = Box<[ConnectionSlot<T>]>;
 
-pub(super) struct Slots<T> {
+pub(super) struct ConnectionSlots<T> {
     chunks: Box<[OnceLock<Chunk<T>>]>,
     free: Mutex<Free>,
 }
@@ -68,9 +68,9 @@ struct Free {
     next: usize,
 }
 
-impl<T> Slots<T> {
-    pub(super) fn new(most: usize) -> Slots<T> {
-        Slots {
+impl<T> ConnectionSlots<T> {
+    pub(super) fn new(most: usize) -> ConnectionSlots<T> {
+        ConnectionSlots {
             chunks: (0..most.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free {
                 keys: Vec::new(),
@@ -79,10 +79,10 @@ impl<T> Slots<T> {
         }
     }
 
-    pub(super) fn get(&self, key: usize) -> &Slot<T> {
+    pub(super) fn get(&self, key: usize) -> &ConnectionSlot<T> {
         let chunk = self.chunks[key / CHUNK].get_or_init(|| {
             (0..CHUNK)
-                .map(|_| Slot {
+                .map(|_| ConnectionSlot {
                     state: AtomicU32::new(0),
                     connection: Mutex::new(None),
                 })
@@ -106,7 +106,7 @@ impl<T> Slots<T> {
     }
 
     /// All slots that may have a connection.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Slot<T>> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &ConnectionSlot<T>> {
         let next = lock_std(&self.free).next;
         (0..next).map(|key| self.get(key))
     }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_slot_has_one_worker_who_hears_what_is_told_meanwhile() {
-        let slots = Slots::<()>::new(1);
+        let slots = ConnectionSlots::<()>::new(1);
         let slot = slots.get(slots.take().unwrap());
         assert!(slot.tell(Flags::READ));
         assert!(!slot.tell(Flags::READ));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn keys_are_taken_again_and_run_out() {
-        let slots = Slots::<()>::new(CHUNK);
+        let slots = ConnectionSlots::<()>::new(CHUNK);
         let keys: Vec<_> = std::iter::from_fn(|| slots.take()).collect();
         assert_eq!(keys.len(), CHUNK);
         slots.give_back(7);

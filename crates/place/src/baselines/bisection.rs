@@ -3,14 +3,14 @@
 
 use super::{Affinity, levels};
 use crate::cost::problem::Problem;
-use crate::slots::{Slot, slot_number};
+use crate::slots::{CpuSlot, slot_number};
 
 /// Sweeps that improve a cut.
 const SWEEPS: usize = 4;
 /// Largest deviation of a half from its share of the work.
 const SLACK: f64 = 0.05;
 
-pub(crate) fn bisection_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
+pub(crate) fn bisection_of(problem: &Problem, affinity: &Affinity) -> Vec<CpuSlot> {
     let works: f64 = problem.work.iter().sum();
     let bisection = Bisection {
         affinity,
@@ -20,7 +20,7 @@ pub(crate) fn bisection_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> 
         },
         borders: borders(problem),
     };
-    let mut at = vec![Slot(0); problem.count()];
+    let mut at = vec![CpuSlot(0); problem.count()];
     let mut side = vec![0; problem.count()];
     let all: Vec<usize> = (0..problem.count()).collect();
     let mut rest = vec![(0, problem.slots(), all)];

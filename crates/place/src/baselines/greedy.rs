@@ -4,9 +4,9 @@
 use super::Affinity;
 use super::grouping::arrange;
 use crate::cost::problem::Problem;
-use crate::slots::{Slot, slot_number};
+use crate::slots::{CpuSlot, slot_number};
 
-pub(crate) fn greedy_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
+pub(crate) fn greedy_of(problem: &Problem, affinity: &Affinity) -> Vec<CpuSlot> {
     let (count, slots) = (problem.count(), problem.slots());
     let works: f64 = problem.work.iter().sum();
     // Without work, balance numbers of components.
@@ -48,7 +48,7 @@ pub(crate) fn greedy_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
         left -= filled;
         groups.push(members);
     }
-    let mut at = vec![Slot(0); count];
+    let mut at = vec![CpuSlot(0); count];
     for (slot, group) in arrange(problem, affinity, groups).iter().enumerate() {
         for component in group {
             at[*component] = slot_number(slot);

@@ -3,16 +3,16 @@
 
 use super::{Affinity, grow, levels};
 use crate::cost::problem::Problem;
-use crate::slots::{Slot, slot_number};
+use crate::slots::{CpuSlot, slot_number};
 
-pub(crate) fn grouping_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
+pub(crate) fn grouping_of(problem: &Problem, affinity: &Affinity) -> Vec<CpuSlot> {
     let (count, slots) = (problem.count(), problem.slots());
     let sizes: Vec<usize> = (0..slots)
         .map(|slot| count / slots + usize::from(slot < count % slots))
         .collect();
     let groups = grow(count, &sizes, &|item| affinity.peers(item).to_vec());
     let ordered = arrange(problem, affinity, groups);
-    let mut at = vec![Slot(0); count];
+    let mut at = vec![CpuSlot(0); count];
     for (slot, group) in ordered.iter().enumerate() {
         for component in group {
             at[*component] = slot_number(slot);

@@ -8,9 +8,9 @@ mod greedy;
 mod grouping;
 
 use crate::cost::problem::Problem;
-use crate::cost::{CostError, Options};
+use crate::cost::{CostError, CostOptions};
 use crate::graph::Graph;
-use crate::slots::{Machine, Placement, Slot};
+use crate::slots::{CpuSlot, Machine, Placement};
 
 pub(crate) use bisection::bisection_of;
 pub(crate) use greedy::greedy_of;
@@ -40,14 +40,14 @@ impl Baseline {
         self,
         graph: &Graph,
         machine: &Machine,
-        options: &Options,
+        options: &CostOptions,
     ) -> Result<Placement, CostError> {
         graph.check()?;
         let problem = Problem::new(graph, machine, options);
         Ok(Placement(self.of(&problem, &Affinity::of(&problem))))
     }
 
-    pub(crate) fn of(self, problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
+    pub(crate) fn of(self, problem: &Problem, affinity: &Affinity) -> Vec<CpuSlot> {
         let mut at = match self {
             Self::Grouping => grouping_of(problem, affinity),
             Self::Greedy => greedy_of(problem, affinity),
@@ -59,7 +59,7 @@ impl Baseline {
 }
 
 /// Puts pinned components on their slots.
-pub(crate) fn pin(problem: &Problem, at: &mut [Slot]) {
+pub(crate) fn pin(problem: &Problem, at: &mut [CpuSlot]) {
     for (slot, pin) in at.iter_mut().zip(&problem.pins) {
         *slot = pin.unwrap_or(*slot);
     }

@@ -1,6 +1,6 @@
 //! Components by slot.
 
-use crate::slots::Slot;
+use crate::slots::CpuSlot;
 
 const NOBODY: u32 = u32::MAX;
 
@@ -14,7 +14,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    pub(crate) fn new(slots: usize, at: &[Slot]) -> Self {
+    pub(crate) fn new(slots: usize, at: &[CpuSlot]) -> Self {
         let mut crowd = Self {
             first: vec![NOBODY; slots],
             links: vec![(NOBODY, NOBODY); at.len()],
@@ -26,7 +26,7 @@ impl Crowd {
     }
 
     /// Moves a component.
-    pub(crate) fn shift(&mut self, component: usize, from: Slot, to: Slot) {
+    pub(crate) fn shift(&mut self, component: usize, from: CpuSlot, to: CpuSlot) {
         let (before, after) = self.links[component];
         match before {
             NOBODY => self.first[from.index()] = after,
@@ -38,7 +38,7 @@ impl Crowd {
         self.enter(component, to);
     }
 
-    fn enter(&mut self, component: usize, slot: Slot) {
+    fn enter(&mut self, component: usize, slot: CpuSlot) {
         let number = u32::try_from(component).expect("ids are of 32 bits");
         let after = std::mem::replace(&mut self.first[slot.index()], number);
         if after != NOBODY {
@@ -48,7 +48,7 @@ impl Crowd {
     }
 
     /// The components of a slot.
-    pub(crate) fn on(&self, slot: Slot) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn on(&self, slot: CpuSlot) -> impl Iterator<Item = usize> + '_ {
         let next = |component: u32| (component != NOBODY).then_some(component as usize);
         std::iter::successors(next(self.first[slot.index()]), move |component| {
             next(self.links[*component].1)

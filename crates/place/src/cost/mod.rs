@@ -12,7 +12,7 @@
 //! - the load of a slot: its components' work, their shares of messages and their part of *P*,
 //!   divided by the share of the slot's time that is ours;
 //! - the load of a core with several slots, by the yield of siblings together
-//!   ([`Options::smt_yield`]);
+//!   ([`CostOptions::smt_yield`]);
 //! - the cycle of a component that makes requests: its own work, its requests and answers, and its
 //!   servers' work for it with their own requests. Two components that take turns gain nothing from
 //!   two cores, and this term says so;
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::graph::{ComponentId, Graph, GraphError};
-use crate::slots::{Machine, Placement, Slot};
+use crate::slots::{CpuSlot, Machine, Placement};
 use problem::Problem;
 use state::State;
 
@@ -46,7 +46,7 @@ use hearth_machine::profile::Carrier;
 
 /// Parameters that the profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct CostOptions {
     /// Work that the siblings of a core do together, by the work of one alone. Server loads usually
     /// gain 1.25.
     pub smt_yield: f64,
@@ -54,7 +54,7 @@ pub struct Options {
     pub carrier: Carrier,
 }
 
-impl Default for Options {
+impl Default for CostOptions {
     fn default() -> Self {
         Self {
             smt_yield: 1.25,
@@ -83,7 +83,7 @@ pub enum CostError {
     #[error("the placement names slot {} and the machine has {count}: make it for this machine", .slot.0)]
     NoSuchSlot {
         /// The slot.
-        slot: Slot,
+        slot: CpuSlot,
         /// Number of slots.
         count: usize,
     },
@@ -93,9 +93,9 @@ pub enum CostError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
     /// Load of one slot.
-    Slot(Slot),
+    Slot(CpuSlot),
     /// Joint load of a core's siblings, named by its first slot.
-    Core(Slot),
+    Core(CpuSlot),
     /// A component and its servers, one after the other.
     Cycle(ComponentId),
     /// The quota.
@@ -149,7 +149,7 @@ pub struct Breakdown {
 pub fn evaluate(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     placement: &Placement,
 ) -> Result<Breakdown, CostError> {
     graph.check()?;

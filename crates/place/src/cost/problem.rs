@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use hearth_machine::profile::Carrier;
 
-use super::Options;
+use super::CostOptions;
 use super::cycles::{Cycle, cycles};
 use crate::graph::{Graph, Kind};
-use crate::slots::{Machine, Message, Share, Slot};
+use crate::slots::{CpuSlot, Machine, Message, Share};
 
 /// One end of an edge as its component sees it.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Edge {
 /// Everything that does not depend on the placement.
 pub(crate) struct Problem<'a> {
     pub(crate) machine: &'a Machine,
-    pub(crate) options: Options,
+    pub(crate) options: CostOptions,
     pub(crate) work: Vec<f64>,
     pub(crate) heap: Vec<f64>,
     /// Bytes of working set.
@@ -46,7 +46,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) touched: Vec<f64>,
     /// By component, ns in a round for messages to itself, which move with it.
     pub(crate) own: Vec<f64>,
-    pub(crate) pins: Vec<Option<Slot>>,
+    pub(crate) pins: Vec<Option<CpuSlot>>,
     pub(crate) edges: Vec<Edge>,
     first_end: Vec<u32>,
     ends: Vec<End>,
@@ -75,7 +75,7 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     /// Builds the tables of a graph that was [checked](Graph::check).
-    pub(crate) fn new(graph: &Graph, machine: &'a Machine, options: &Options) -> Self {
+    pub(crate) fn new(graph: &Graph, machine: &'a Machine, options: &CostOptions) -> Self {
         let components = &graph.components;
         let column = |of: fn(&crate::graph::Component) -> f64| -> Vec<f64> {
             components.iter().map(of).collect()
@@ -227,7 +227,7 @@ impl<'a> Problem<'a> {
         &self.shares[row as usize * self.classes..][..self.classes]
     }
 
-    pub(crate) fn class(&self, a: Slot, b: Slot) -> usize {
+    pub(crate) fn class(&self, a: CpuSlot, b: CpuSlot) -> usize {
         self.machine.messages().class(a, b)
     }
 
@@ -243,7 +243,7 @@ const CONTENDERS_MAX: usize = 32;
 
 /// The edges: one for each connection in order, then those between components that contend for
 /// locks; and the cost of one message of each sort.
-fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec<Share>) {
+fn edges(graph: &Graph, machine: &Machine, options: &CostOptions) -> (Vec<Edge>, Vec<Share>) {
     let classes = machine.messages().classes().len();
     let mut rows: HashMap<(u64, Carrier, Kind, bool), u32> = HashMap::new();
     let mut shares = Vec::new();
@@ -284,7 +284,7 @@ fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec
 /// Contention for locks. A component that uses a shared end of a channel between workers takes its
 /// lock after one of the other users. Yields pairs of users and how often; they pay where they are
 /// apart, wherever their peers are.
-fn contenders(graph: &Graph, options: &Options, row: u32) -> Vec<Edge> {
+fn contenders(graph: &Graph, options: &CostOptions, row: u32) -> Vec<Edge> {
     // By peer, and whether the peer receives.
     let mut hubs: BTreeMap<(u32, bool), Vec<(u32, f64)>> = BTreeMap::new();
     for connection in graph.connections.iter().filter(|c| c.is_shared) {

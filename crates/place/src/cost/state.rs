@@ -6,7 +6,7 @@ use super::problem::Problem;
 use super::weigh::Scratch;
 use super::{Bottleneck, Breakdown, Load};
 use crate::graph::ComponentId;
-use crate::slots::Slot;
+use crate::slots::CpuSlot;
 
 /// Criteria of local search: memory first, then J, then the evenness of loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Score {
 /// Cost of moving components away from where they are, for a search that must pay for itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
-    pub(crate) at: Vec<Slot>,
+    pub(crate) at: Vec<CpuSlot>,
     /// By component, ns a round for being elsewhere.
     pub(crate) away_ns: Vec<f64>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Home {
 #[derive(Clone)]
 pub(crate) struct State<'p, 'a> {
     pub(crate) problem: &'p Problem<'a>,
-    pub(super) at: Vec<Slot>,
+    pub(super) at: Vec<CpuSlot>,
     crowd: Crowd,
     /// Work and shares of messages, by slot.
     pub(super) busy: Vec<f64>,
@@ -82,7 +82,7 @@ pub(super) struct Sums {
 
 impl<'p, 'a> State<'p, 'a> {
     /// The state of a placement that fits the problem.
-    pub(crate) fn new(problem: &'p Problem<'a>, at: &[Slot]) -> Self {
+    pub(crate) fn new(problem: &'p Problem<'a>, at: &[CpuSlot]) -> Self {
         let machine = problem.machine;
         let slots = problem.slots();
         let mut state = Self {
@@ -120,20 +120,20 @@ impl<'p, 'a> State<'p, 'a> {
         self
     }
 
-    pub(crate) fn placement(&self) -> &[Slot] {
+    pub(crate) fn placement(&self) -> &[CpuSlot] {
         &self.at
     }
 
-    pub(crate) fn slot(&self, component: usize) -> Slot {
+    pub(crate) fn slot(&self, component: usize) -> CpuSlot {
         self.at[component]
     }
 
     /// The components of a slot, in no particular order.
-    pub(crate) fn on(&self, slot: Slot) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn on(&self, slot: CpuSlot) -> impl Iterator<Item = usize> + '_ {
         self.crowd.on(slot)
     }
 
-    pub(crate) fn load_ns(&self, slot: Slot) -> f64 {
+    pub(crate) fn load_ns(&self, slot: CpuSlot) -> f64 {
         self.counted[slot.index()]
     }
 
@@ -143,7 +143,7 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// The core with the largest load, as its slots.
-    pub(crate) fn busiest(&self) -> &[Slot] {
+    pub(crate) fn busiest(&self) -> &[CpuSlot] {
         &self.problem.machine.cores()[self.peaks.position()]
     }
 
@@ -196,7 +196,7 @@ impl<'p, 'a> State<'p, 'a> {
         cycle.constant_ns + terms.sum::<f64>()
     }
 
-    pub(super) fn away_ns(&self, component: usize, slot: Slot) -> f64 {
+    pub(super) fn away_ns(&self, component: usize, slot: CpuSlot) -> f64 {
         match self.home {
             Some(home) if home.at[component] != slot => home.away_ns[component],
             _ => 0.0,
@@ -204,7 +204,7 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// Adds a component's heap, lines and own misses to a slot, or subtracts them.
-    pub(super) fn add_memory(&mut self, component: usize, slot: Slot, sign: f64) {
+    pub(super) fn add_memory(&mut self, component: usize, slot: CpuSlot, sign: f64) {
         let problem = self.problem;
         let machine = problem.machine;
         if problem.memory_bounds {
@@ -223,13 +223,13 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// Moves a component and updates all sums.
-    pub(crate) fn put(&mut self, component: usize, to: Slot) {
+    pub(crate) fn put(&mut self, component: usize, to: CpuSlot) {
         self.shift(component, to);
         self.settle();
     }
 
     /// Moves a component; loads are still to be settled.
-    fn shift(&mut self, component: usize, to: Slot) {
+    fn shift(&mut self, component: usize, to: CpuSlot) {
         let from = self.at[component];
         if from == to {
             return;
@@ -261,7 +261,7 @@ impl<'p, 'a> State<'p, 'a> {
 
     /// Updates the cost of messages after a move: of peers, in total, and of the component before
     /// and after.
-    fn shift_ends(&mut self, component: usize, from: Slot, to: Slot) -> (f64, f64) {
+    fn shift_ends(&mut self, component: usize, from: CpuSlot, to: CpuSlot) -> (f64, f64) {
         let problem = self.problem;
         let messages = problem.machine.messages();
         let (from_classes, to_classes) = (messages.classes_of(from), messages.classes_of(to));
@@ -301,7 +301,7 @@ impl<'p, 'a> State<'p, 'a> {
 
     /// Moves a working set from the caches of one slot to those of another: slots behind a cache
     /// that only one of them has miss more, or less.
-    fn shift_set(&mut self, bytes: f64, from: Slot, to: Slot) {
+    fn shift_set(&mut self, bytes: f64, from: CpuSlot, to: CpuSlot) {
         let machine = self.problem.machine;
         for (old, new, sign) in [(from, to, -1.0), (to, from, 1.0)] {
             let there = machine.path(new);
@@ -324,7 +324,7 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// Marks a slot as changed.
-    fn mark(&mut self, slot: Slot) {
+    fn mark(&mut self, slot: CpuSlot) {
         let at = slot.index();
         if !self.is_dirty[at] {
             self.is_dirty[at] = true;
@@ -341,7 +341,7 @@ impl<'p, 'a> State<'p, 'a> {
             let slot = *at as usize;
             self.is_dirty[slot] = false;
             if problem.has_sets {
-                let lost = self.lost_ns(Slot(*at));
+                let lost = self.lost_ns(CpuSlot(*at));
                 self.sums.sharing += lost - self.lost[slot];
                 self.lost[slot] = lost;
             }
@@ -362,7 +362,7 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// Time that a slot's components lose to others in its caches.
-    pub(super) fn lost_ns(&self, slot: Slot) -> f64 {
+    pub(super) fn lost_ns(&self, slot: CpuSlot) -> f64 {
         let machine = self.problem.machine;
         let lines = self.touched[slot.index()];
         let levels = machine.path(slot).iter().zip(&self.alone[slot.index()]);

@@ -4,9 +4,9 @@ use hearth_model::fitted::Model;
 
 use super::problem::Problem;
 use super::state::{Home, Score, State};
-use super::{Bottleneck, Options, evaluate};
+use super::{Bottleneck, CostOptions, evaluate};
 use crate::graph::{Component, ComponentId, Connection, Graph};
-use crate::slots::{Machine, Placement, Slot};
+use crate::slots::{CpuSlot, Machine, Placement};
 
 fn machine(description: &str) -> Machine {
     let topology = synthetic::parse(description).expect("a machine");
@@ -16,8 +16,8 @@ fn machine(description: &str) -> Machine {
 }
 
 fn cost(graph: &Graph, machine: &Machine, slots: &[u32]) -> super::Breakdown {
-    let placement = Placement(slots.iter().map(|s| Slot(*s)).collect());
-    evaluate(graph, machine, &Options::default(), &placement).expect("it fits")
+    let placement = Placement(slots.iter().map(|s| CpuSlot(*s)).collect());
+    evaluate(graph, machine, &CostOptions::default(), &placement).expect("it fits")
 }
 
 /// A graph with everything at once: working sets, heaps, requests. Pins do not matter.
@@ -68,16 +68,16 @@ fn moving_one_by_one_is_the_same_as_counting_anew() {
     for _ in 0..20 {
         let count = random.usize(1..20);
         let graph = random_graph(&mut random, count);
-        let options = Options::default();
+        let options = CostOptions::default();
         let problem = Problem::new(&graph, &machine, &options);
         let home = Home {
-            at: vec![Slot(0); count],
+            at: vec![CpuSlot(0); count],
             away_ns: vec![3.0; count],
         };
-        let mut state = State::new(&problem, &vec![Slot(0); count]).with_home(&home);
+        let mut state = State::new(&problem, &vec![CpuSlot(0); count]).with_home(&home);
         for _ in 0..200 {
             let moves: Vec<_> = (0..random.usize(1..=count.min(3)))
-                .map(|at| ((at * 7 + 3) % count, Slot(random.u32(..12))))
+                .map(|at| ((at * 7 + 3) % count, CpuSlot(random.u32(..12))))
                 .collect();
             let mut once = moves.clone();
             once.sort_unstable();
@@ -135,7 +135,7 @@ fn a_server_of_many_clients_counts_its_share_for_each() {
         );
     }
     let apart = cost(&graph, &machine, &[0, 1, 2, 3, 4]);
-    assert_eq!(apart.bottleneck, Bottleneck::Slot(Slot(0)));
+    assert_eq!(apart.bottleneck, Bottleneck::Slot(CpuSlot(0)));
     assert!(apart.bottleneck_ns < 5000.0, "not 4 × 4000");
 }
 
@@ -169,7 +169,7 @@ fn siblings_share_their_core() {
         graph.add(Component::new(name).work_ns(1000.0));
     }
     let together = cost(&graph, &machine, &[0, 1]);
-    assert_eq!(together.bottleneck, Bottleneck::Core(Slot(0)));
+    assert_eq!(together.bottleneck, Bottleneck::Core(CpuSlot(0)));
     assert!(cost(&graph, &machine, &[0, 2]).total_ns < together.total_ns);
     assert!(together.total_ns < cost(&graph, &machine, &[0, 0]).total_ns);
 }

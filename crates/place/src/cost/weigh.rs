@@ -4,7 +4,7 @@
 //! of the others; lists and trees of maxima stay as they are, and there is little to undo.
 
 use super::state::{Score, State, Sums};
-use crate::slots::Slot;
+use crate::slots::CpuSlot;
 
 /// Changes of a trial; empty between trials.
 #[derive(Clone, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Scratch {
     touched_cycles: Vec<u32>,
     is_touched: Vec<bool>,
     /// Present slots of the components that move.
-    homes: Vec<Slot>,
+    homes: Vec<CpuSlot>,
 }
 
 impl Scratch {
@@ -30,7 +30,7 @@ impl Scratch {
         }
     }
 
-    fn add(&mut self, slot: Slot, ns: f64) {
+    fn add(&mut self, slot: CpuSlot, ns: f64) {
         let at = slot.index();
         if !self.is_touched[at] {
             self.is_touched[at] = true;
@@ -42,7 +42,7 @@ impl Scratch {
 
 impl State<'_, '_> {
     /// The score after moves, each of a different component.
-    pub(crate) fn weigh(&mut self, moves: &[(usize, Slot)]) -> Score {
+    pub(crate) fn weigh(&mut self, moves: &[(usize, CpuSlot)]) -> Score {
         let mut scratch = self.scratch.take().unwrap_or_default();
         let mut sums = self.sums;
         // Moved components count as moved for the next ones; put back below.
@@ -69,8 +69,8 @@ impl State<'_, '_> {
     fn weigh_memory(
         &mut self,
         component: usize,
-        from: Slot,
-        to: Slot,
+        from: CpuSlot,
+        to: CpuSlot,
         mut scratch: Option<&mut Scratch>,
     ) {
         let problem = self.problem;
@@ -96,7 +96,13 @@ impl State<'_, '_> {
         }
     }
 
-    fn weigh_move(&mut self, component: usize, to: Slot, scratch: &mut Scratch, sums: &mut Sums) {
+    fn weigh_move(
+        &mut self,
+        component: usize,
+        to: CpuSlot,
+        scratch: &mut Scratch,
+        sums: &mut Sums,
+    ) {
         let from = self.at[component];
         if from == to {
             return;
@@ -146,7 +152,7 @@ impl State<'_, '_> {
             let slot = *at as usize;
             let mut busy = self.busy[slot] + scratch.slots[slot];
             if self.problem.has_sets {
-                let lost = self.lost_ns(Slot(*at));
+                let lost = self.lost_ns(CpuSlot(*at));
                 sums.sharing += lost - self.lost[slot];
                 busy += lost;
             }

@@ -4,7 +4,7 @@
 
 use super::error::{Fault, ReadError, WriteError};
 use super::measure::{Measure, Read, Reading};
-use super::text::{self, Place, Text, words};
+use super::text::{self, Text, TextPosition, words};
 use crate::graph::Graph;
 
 /// Most components that a matrix is written for. `TreeMatch` reads lines of up to a million bytes,
@@ -179,7 +179,7 @@ struct Cell {
     row: u32,
     column: u32,
     number: f64,
-    place: Place,
+    place: TextPosition,
 }
 
 /// A square matrix.
@@ -214,12 +214,15 @@ fn cells(text: Text<'_>) -> Result<Cells, ReadError> {
         if found != wanted {
             let (row, byte) = (rows, row_text.len());
             let fault = Fault::Row { row, found, wanted };
-            return Err(text.error(Place { line, byte }, fault));
+            return Err(text.error(TextPosition { line, byte }, fault));
         }
         // Reject an extra row where it stands, before reading a long rest.
         if rows > wanted {
             let found = rows;
-            return Err(text.error(Place { line, byte: 0 }, Fault::Rows { found, wanted }));
+            return Err(text.error(
+                TextPosition { line, byte: 0 },
+                Fault::Rows { found, wanted },
+            ));
         }
     }
     match wanted {
@@ -233,7 +236,7 @@ fn cells(text: Text<'_>) -> Result<Cells, ReadError> {
 }
 
 /// Reads a number as C's `atof` does, if it is finite and not negative.
-fn number(text: Text<'_>, place: Place, word: &str) -> Result<f64, ReadError> {
+fn number(text: Text<'_>, place: TextPosition, word: &str) -> Result<f64, ReadError> {
     let number = word.parse::<f64>().ok();
     number
         .filter(|n| n.is_finite() && *n >= 0.0)

@@ -28,7 +28,7 @@ pub use matrix::{MATRIX_COMPONENTS_MAX, Ways, read_matrix, read_names, write_mat
 pub use measure::{Measure, Read, Reading};
 pub use metis::{Vertices, read_metis, write_metis};
 pub use openmp::{VARIABLE_BYTES_MAX, Variables, gomp, openmp, openmp_program};
-pub use rankfile::{Slots, rankfile};
+pub use rankfile::{SlotNumbering, rankfile};
 pub use shell::{
     MemoryPolicy, numactl, numactl_each, quote, taskset, taskset_each, taskset_threads,
 };

@@ -11,7 +11,7 @@ use super::text::escape;
 
 /// Numbering of a rankfile's slots.
 #[derive(Clone, Copy, Debug)]
-pub enum Slots<'a> {
+pub enum SlotNumbering<'a> {
     /// Cores, in hwloc's order: Open MPI's default.
     Cores(&'a Topology),
     /// Hardware threads, in hwloc's order: with `--use-hwthread-cpus`.
@@ -21,7 +21,7 @@ pub enum Slots<'a> {
     System,
 }
 
-impl Slots<'_> {
+impl SlotNumbering<'_> {
     /// Options that make `mpirun` read the file so.
     #[must_use]
     pub const fn options(&self) -> &'static str {
@@ -42,17 +42,21 @@ impl Slots<'_> {
 ///
 /// ```
 /// use hearth_machine::{synthetic, topology::OsThread};
-/// use hearth_place::forms::{Placed, Slots, rankfile};
+/// use hearth_place::forms::{Placed, SlotNumbering, rankfile};
 ///
 /// // The system deals its numbers out: cores 0 and 2 are in the first package.
 /// let machine = synthetic::parse("2 packages, 2 cores, numbering dealt")?;
 /// let placed = ["maker", "taker"].iter().zip([0, 2]);
 /// let placed: Vec<Placed> = placed.map(|(name, cpu)| Placed::new(*name, OsThread(cpu))).collect();
-/// let text = rankfile(&placed, "localhost", Slots::Cores(&machine))?;
+/// let text = rankfile(&placed, "localhost", SlotNumbering::Cores(&machine))?;
 /// assert!(text.ends_with("# taker\nrank 1=localhost slot=1\n"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn rankfile(placed: &[Placed], host: &str, slots: Slots<'_>) -> Result<String, BindError> {
+pub fn rankfile(
+    placed: &[Placed],
+    host: &str,
+    slots: SlotNumbering<'_>,
+) -> Result<String, BindError> {
     if placed.is_empty() {
         return Err(BindError::Nothing);
     }
@@ -84,11 +88,11 @@ pub fn rankfile(placed: &[Placed], host: &str, slots: Slots<'_>) -> Result<Strin
 }
 
 /// The slot of each hardware thread; none if it is the system's number.
-fn numbers(slots: Slots<'_>) -> Option<HashMap<OsThread, u32>> {
+fn numbers(slots: SlotNumbering<'_>) -> Option<HashMap<OsThread, u32>> {
     let (topology, by_core) = match slots {
-        Slots::System => return None,
-        Slots::Cores(topology) => (topology, true),
-        Slots::Threads(topology) => (topology, false),
+        SlotNumbering::System => return None,
+        SlotNumbering::Cores(topology) => (topology, true),
+        SlotNumbering::Threads(topology) => (topology, false),
     };
     let mut numbers = HashMap::new();
     let mut last: Option<Core> = None;

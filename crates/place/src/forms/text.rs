@@ -14,13 +14,13 @@ pub(super) struct Text<'a> {
 /// A place: a line from 0 and a byte in it. Columns are counted only for errors, since counting
 /// characters for each word would make long lines slow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     pub(super) line: usize,
     pub(super) byte: usize,
 }
 
 impl Text<'_> {
-    pub(super) fn error(self, at: Place, fault: Fault) -> ReadError {
+    pub(super) fn error(self, at: TextPosition, fault: Fault) -> ReadError {
         let line = self.text.lines().nth(at.line).unwrap_or_default();
         let before = line.get(..at.byte).unwrap_or(line);
         ReadError::Text {
@@ -32,15 +32,15 @@ impl Text<'_> {
     }
 
     /// The last line, for parts that are missing at the end.
-    pub(super) fn end(self) -> Place {
+    pub(super) fn end(self) -> TextPosition {
         let line = self.text.lines().count().saturating_sub(1);
         let byte = self.text.lines().last().map_or(0, str::len);
-        Place { line, byte }
+        TextPosition { line, byte }
     }
 
     pub(super) fn whole_number(
         self,
-        (at, word): (Place, &str),
+        (at, word): (TextPosition, &str),
         what: &'static str,
         (min, max): (u32, u32),
     ) -> Result<u32, ReadError> {
@@ -61,10 +61,10 @@ impl Text<'_> {
 }
 
 /// The words of a line with their places.
-pub(super) fn words(line: usize, text: &str) -> impl Iterator<Item = (Place, &str)> {
+pub(super) fn words(line: usize, text: &str) -> impl Iterator<Item = (TextPosition, &str)> {
     text.split_whitespace().map(move |word| {
         let byte = word.as_ptr() as usize - text.as_ptr() as usize;
-        (Place { line, byte }, word)
+        (TextPosition { line, byte }, word)
     })
 }
 

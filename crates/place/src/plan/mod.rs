@@ -8,17 +8,17 @@ mod verdict;
 use hearth_machine::topology::OsThread;
 
 use crate::cost::problem::Problem;
-use crate::cost::{Breakdown, Options};
+use crate::cost::{Breakdown, CostOptions};
 use crate::forms::Placed;
 use crate::graph::{Basis, ComponentId, Graph};
 use crate::patterns::{self, Group};
 use crate::policy::{Policy, PolicyError};
-use crate::slots::{Machine, Placement, Slot};
+use crate::slots::{CpuSlot, Machine, Placement};
 use crate::talk::Effort;
 
 pub use reason::Reason;
 pub use stored::{Changes, Fitted, PlanError, StoredPlace, StoredPlan, changes};
-pub use verdict::Verdict;
+pub use verdict::PlacementVerdict;
 
 /// Policies that a plan is compared with.
 const RIVALS: [Policy; 4] = [
@@ -30,13 +30,13 @@ const RIVALS: [Policy; 4] = [
 
 /// Place of one component, with the reason.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct ComponentPlace {
     /// The component.
     pub component: ComponentId,
     /// Its name.
     pub name: String,
     /// The slot.
-    pub slot: Slot,
+    pub slot: CpuSlot,
     /// The operating system's number of the slot.
     pub cpu: OsThread,
     /// The reason.
@@ -56,11 +56,11 @@ pub struct Other {
 
 /// A placement with reasons. Costs are modelled, never measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PlacementPlan {
     /// The policy.
     pub policy: Policy,
     /// By component.
-    pub places: Vec<Place>,
+    pub places: Vec<ComponentPlace>,
     /// Its cost.
     pub cost: Breakdown,
     /// Whether the search proved that nothing costs less.
@@ -68,14 +68,14 @@ pub struct Plan {
     /// Other policies, and the next best placement that differs by one move; cheapest first.
     pub others: Vec<Other>,
     /// Whether placement matters here.
-    pub verdict: Verdict,
+    pub verdict: PlacementVerdict,
     /// Patterns in which components interact: for people only, costs decided.
     pub patterns: Vec<Group>,
     /// Remarks for the user, as sentences.
     pub notes: Vec<String>,
 }
 
-impl Plan {
+impl PlacementPlan {
     /// The slots.
     #[must_use]
     pub fn placement(&self) -> Placement {
@@ -102,7 +102,7 @@ impl Plan {
 /// ```
 /// use hearth_machine::{profile::Profile, synthetic};
 /// use hearth_model::fitted::Model;
-/// use hearth_place::{cost::Options, slots::Machine, policy::Policy, talk::Effort};
+/// use hearth_place::{cost::CostOptions, slots::Machine, policy::Policy, talk::Effort};
 /// use hearth_place::graph::{Component, Connection, Graph};
 ///
 /// let profile = Profile::assumed(synthetic::parse("1 package, 4 cores, l2 4M per package")?);
@@ -112,7 +112,7 @@ impl Plan {
 /// let b = graph.add(Component::new("b"));
 /// graph.connect(Connection::new(a, b).messages(100.0));
 /// let plan = hearth_place::plan::place(
-///     &graph, &machine, &Policy::Talk, &Options::default(), Effort::default())?;
+///     &graph, &machine, &Policy::Talk, &CostOptions::default(), Effort::default())?;
 /// assert_eq!(plan.places[0].cpu, plan.places[1].cpu);
 /// println!("{}", plan.places[0].reason);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -121,9 +121,9 @@ pub fn place(
     graph: &Graph,
     machine: &Machine,
     policy: &Policy,
-    options: &Options,
+    options: &CostOptions,
     effort: Effort,
-) -> Result<Plan, PolicyError> {
+) -> Result<PlacementPlan, PolicyError> {
     let placed = policy.place(graph, machine, options, effort)?;
     let problem = Problem::new(graph, machine, options);
     let mut rivals: Vec<(String, Breakdown)> = Vec::new();
@@ -131,7 +131,7 @@ pub fn place(
         let found = rival.place(graph, machine, options, effort)?;
         rivals.push((rival.to_string(), found.cost));
     }
-    let verdict = Verdict::of(graph, &problem, &placed, &rivals);
+    let verdict = PlacementVerdict::of(graph, &problem, &placed, &rivals);
     let (reasons, next) = reason::reasons(graph, &problem, &placed.placement, policy);
     let mut others: Vec<Other> = rivals
         .into_iter()
@@ -148,9 +148,9 @@ pub fn place(
     });
     let places = (0..).zip(&graph.components).zip(&placed.placement.0);
     let places = places.zip(reasons);
-    Ok(Plan {
+    Ok(PlacementPlan {
         places: places
-            .map(|(((at, component), slot), reason)| Place {
+            .map(|(((at, component), slot), reason)| ComponentPlace {
                 component: ComponentId(at),
                 name: component.name.clone(),
                 slot: *slot,

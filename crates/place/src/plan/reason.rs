@@ -11,7 +11,7 @@ use crate::cost::problem::Problem;
 use crate::cost::state::State;
 use crate::graph::Graph;
 use crate::policy::Policy;
-use crate::slots::{Placement, Slot, slot_number};
+use crate::slots::{CpuSlot, Placement, slot_number};
 
 /// Most components for which the cost of going elsewhere is computed one by one.
 const LOOKED_AT_MAX: usize = 2048;
@@ -144,10 +144,10 @@ pub(super) fn reasons(
 }
 
 /// The best other slot of a component, and the score there.
-fn elsewhere(state: &mut State, component: usize) -> Option<(Slot, crate::cost::state::Score)> {
+fn elsewhere(state: &mut State, component: usize) -> Option<(CpuSlot, crate::cost::state::Score)> {
     let home = state.slot(component);
     let slots = state.problem.slots();
-    let mut best: Option<(Slot, crate::cost::state::Score)> = None;
+    let mut best: Option<(CpuSlot, crate::cost::state::Score)> = None;
     let all = (0..slots.min(SLOTS_MAX)).map(slot_number);
     for slot in all.filter(|slot| *slot != home) {
         state.put(component, slot);

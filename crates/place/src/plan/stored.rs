@@ -7,10 +7,10 @@ use hearth_machine::topology::OsThread;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Plan;
+use super::PlacementPlan;
 use crate::graph::Graph;
 use crate::graph::read::reason;
-use crate::slots::{Machine, Slot};
+use crate::slots::{CpuSlot, Machine};
 
 /// Format that this Hearth writes, and the newest it reads.
 const FORMAT: u32 = 1;
@@ -79,7 +79,7 @@ pub enum PlanError {
 impl StoredPlan {
     /// The file for a plan.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &PlacementPlan) -> Self {
         let places = plan.places.iter().map(|place| StoredPlace {
             component: place.name.clone(),
             cpu: place.cpu,
@@ -163,7 +163,7 @@ impl StoredPlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fitted {
     /// Slots that still hold, by component of the graph.
-    pub slots: Vec<Option<Slot>>,
+    pub slots: Vec<Option<CpuSlot>>,
     /// Components that the plan lacks.
     pub new: Vec<String>,
     /// Components of the plan that the graph lacks.

@@ -14,7 +14,7 @@ const NOISE: f64 = 0.02;
 /// Verdict whether placement matters, from the cost of reasonable placements: the plan's and the
 /// other policies'.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
+pub struct PlacementVerdict {
     /// Extra cost of the worst of them over the best, as a share of the best.
     pub spread: f64,
     /// Largest upward error of the best one's prediction, and noise, as a share.
@@ -23,7 +23,7 @@ pub struct Verdict {
     pub behind: f64,
 }
 
-impl Verdict {
+impl PlacementVerdict {
     pub(super) fn of(
         graph: &Graph,
         problem: &Problem,
@@ -54,7 +54,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for PlacementVerdict {
     /// One sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| (100.0 * share).round();

@@ -13,7 +13,7 @@ use hearth_machine::topology::{Thread, Topology};
 use hearth_model::fitted::{Between, Model, Question};
 use hearth_stats::median;
 
-use super::Slot;
+use super::CpuSlot;
 use crate::graph::Kind;
 
 /// Smallest size in the table, after none.
@@ -119,18 +119,18 @@ impl MessageCost {
 
     /// The class of a pair, as a position in [`MessageCost::classes`]. The order does not matter.
     #[must_use]
-    pub fn class(&self, a: Slot, b: Slot) -> usize {
+    pub fn class(&self, a: CpuSlot, b: CpuSlot) -> usize {
         usize::from(self.class_of[a.index() * self.count + b.index()])
     }
 
     /// The class of a slot with each slot.
-    pub(crate) fn classes_of(&self, slot: Slot) -> &[u16] {
+    pub(crate) fn classes_of(&self, slot: CpuSlot) -> &[u16] {
         &self.class_of[slot.index() * self.count..][..self.count]
     }
 
     /// Cost of a message between two slots, to each side.
     #[must_use]
-    pub fn share(&self, from: Slot, to: Slot, message: &Message) -> Share {
+    pub fn share(&self, from: CpuSlot, to: CpuSlot, message: &Message) -> Share {
         self.share_in(self.class(from, to), message)
     }
 

@@ -24,9 +24,9 @@ const MEMORY_NS: f64 = 90.0;
 /// core by core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Slot(pub u32);
+pub struct CpuSlot(pub u32);
 
-impl Slot {
+impl CpuSlot {
     /// The number as an index of a table.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -36,7 +36,7 @@ impl Slot {
 
 /// A slot for each component, in the order of the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Placement(pub Vec<Slot>);
+pub struct Placement(pub Vec<CpuSlot>);
 
 impl Placement {
     /// Number of slots with at least one component.
@@ -74,7 +74,7 @@ pub struct SharedCache {
     /// Extra time for a line that is not here but in the next level, ns.
     pub miss_ns: f64,
     /// The usable slots behind it, ascending.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<CpuSlot>,
 }
 
 /// A node.
@@ -85,7 +85,7 @@ pub struct NodeMemory {
     /// Its memory, if known.
     pub bytes: Option<f64>,
     /// Its usable slots, ascending.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<CpuSlot>,
 }
 
 /// Reason why there is nothing to place on.
@@ -117,7 +117,7 @@ pub enum MachineError {
 #[derive(Clone, Debug)]
 pub struct Machine {
     slots: Vec<SlotParts>,
-    cores: Vec<Vec<Slot>>,
+    cores: Vec<Vec<CpuSlot>>,
     caches: Vec<SharedCache>,
     /// Caches that a slot's data passes through, nearest first, as positions in `caches`.
     paths: Vec<Vec<u32>>,
@@ -185,20 +185,20 @@ impl Machine {
         self.cpus_max
     }
 
-    /// The slots; position is [`Slot`]. At least one.
+    /// The slots; position is [`CpuSlot`]. At least one.
     #[must_use]
     pub fn slots(&self) -> &[SlotParts] {
         &self.slots
     }
 
     /// All slots, ascending.
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = Slot> + use<> {
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = CpuSlot> + use<> {
         (0..self.slots.len()).map(slot_number)
     }
 
     /// The usable slots of each core that has any.
     #[must_use]
-    pub fn cores(&self) -> &[Vec<Slot>] {
+    pub fn cores(&self) -> &[Vec<CpuSlot>] {
         &self.cores
     }
 
@@ -210,7 +210,7 @@ impl Machine {
 
     /// The caches of a slot, nearest first, as positions in [`Machine::caches`].
     #[must_use]
-    pub fn path(&self, slot: Slot) -> &[u32] {
+    pub fn path(&self, slot: CpuSlot) -> &[u32] {
         &self.paths[slot.index()]
     }
 
@@ -234,13 +234,13 @@ impl Machine {
 
     /// The operating system's number of a slot. Panics if there is no such slot.
     #[must_use]
-    pub fn os(&self, slot: Slot) -> OsThread {
+    pub fn os(&self, slot: CpuSlot) -> OsThread {
         self.slots[slot.index()].os
     }
 
     /// The slot of a hardware thread, if it may be used.
     #[must_use]
-    pub fn slot_of(&self, os: OsThread) -> Option<Slot> {
+    pub fn slot_of(&self, os: OsThread) -> Option<CpuSlot> {
         self.slots
             .iter()
             .position(|slot| slot.os == os)
@@ -249,8 +249,8 @@ impl Machine {
 }
 
 /// A position as a slot. The machine has at most [`SLOTS_MAX`].
-pub(crate) fn slot_number(at: usize) -> Slot {
-    Slot(u32::try_from(at).expect("slots are fewer than SLOTS_MAX"))
+pub(crate) fn slot_number(at: usize) -> CpuSlot {
+    CpuSlot(u32::try_from(at).expect("slots are fewer than SLOTS_MAX"))
 }
 
 fn usable(profile: &Profile, allowed: &[OsThread]) -> Result<Vec<Thread>, MachineError> {
@@ -311,7 +311,7 @@ fn caches(profile: &Profile, threads: &[Thread], in_flight: f64) -> Vec<SharedCa
         .iter()
         .filter(|cache| cache.holds_data())
         .filter_map(|cache| {
-            let slots: Vec<Slot> = cache
+            let slots: Vec<CpuSlot> = cache
                 .threads
                 .iter()
                 .filter_map(|thread| threads.binary_search(thread).ok().map(slot_number))
@@ -358,7 +358,7 @@ fn nodes(profile: &Profile, slots: &[SlotParts]) -> Vec<NodeMemory> {
                 slots: (0..)
                     .zip(slots)
                     .filter(|(_, slot)| mine(slot))
-                    .map(|(at, _)| Slot(at))
+                    .map(|(at, _)| CpuSlot(at))
                     .collect(),
             }
         })

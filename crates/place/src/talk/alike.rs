@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use crate::baselines::levels;
-use crate::slots::{Machine, Slot, slot_number};
+use crate::slots::{CpuSlot, Machine, slot_number};
 
 /// A run of slots, and the blocks in it.
 struct Block {
@@ -67,15 +67,15 @@ impl<'a> Occupied<'a> {
         }
     }
 
-    pub(super) fn enter(&mut self, slot: Slot) {
+    pub(super) fn enter(&mut self, slot: CpuSlot) {
         self.around(slot, |inside| *inside += 1);
     }
 
-    pub(super) fn leave(&mut self, slot: Slot) {
+    pub(super) fn leave(&mut self, slot: CpuSlot) {
         self.around(slot, |inside| *inside -= 1);
     }
 
-    fn around(&mut self, slot: Slot, change: impl Fn(&mut u32)) {
+    fn around(&mut self, slot: CpuSlot, change: impl Fn(&mut u32)) {
         let mut at = slot.index();
         change(&mut self.inside[at]);
         while let Some(parent) = self.alike.blocks[at].parent {
@@ -85,12 +85,12 @@ impl<'a> Occupied<'a> {
     }
 
     /// Keeps used slots, and one of each set of free slots that are alike.
-    pub(super) fn different(&self, slots: &mut Vec<Slot>) {
+    pub(super) fn different(&self, slots: &mut Vec<CpuSlot>) {
         slots.clear();
         self.visit(self.alike.root(), slots);
     }
 
-    fn visit(&self, block: usize, slots: &mut Vec<Slot>) {
+    fn visit(&self, block: usize, slots: &mut Vec<CpuSlot>) {
         let parts = &self.alike.blocks[block];
         if parts.children.is_empty() {
             slots.push(slot_number(parts.first));
@@ -209,7 +209,7 @@ impl Parts {
         parts
     }
 
-    fn add(&mut self, look: Look, slots: &[Slot]) {
+    fn add(&mut self, look: Look, slots: &[CpuSlot]) {
         let number = u32::try_from(self.looks.len()).expect("parts are few");
         self.looks.push((look, slots.len()));
         for slot in slots {

@@ -6,7 +6,7 @@
 
 use super::local::{Search, Steps};
 use crate::cost::state::State;
-use crate::slots::{Slot, slot_number};
+use crate::slots::{CpuSlot, slot_number};
 
 /// Stages of the temperature, each colder by [`FALL`]: to about a thirtieth in all.
 const STAGES: u64 = 64;
@@ -21,7 +21,7 @@ pub(super) fn anneal<'p, 'a>(
     state: &mut State<'p, 'a>,
     steps: &mut Steps,
     hot: f64,
-) -> Vec<Slot> {
+) -> Vec<CpuSlot> {
     let mut here = state.score();
     let mut best = (here, state.placement().to_vec());
     let mut moves = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn anneal<'p, 'a>(
                 || there.over <= here.over
                     && (loss <= 0.0 || loss < temperature * search.patience());
             if is_kept {
-                let put = |(component, slot): &(usize, Slot)| state.put(*component, *slot);
+                let put = |(component, slot): &(usize, CpuSlot)| state.put(*component, *slot);
                 moves.iter().for_each(put);
                 here = there;
                 if here.beats(&best.0) {
@@ -69,7 +69,7 @@ impl Search<'_, '_> {
 
     /// A random move of one component or of its whole slot, or an exchange of two components or
     /// slots; none where a pin forbids it.
-    fn propose(&mut self, state: &State, moves: &mut Vec<(usize, Slot)>) {
+    fn propose(&mut self, state: &State, moves: &mut Vec<(usize, CpuSlot)>) {
         moves.clear();
         let count = self.problem.count();
         let component = match self.random.u32(..4) {
@@ -108,10 +108,10 @@ impl Search<'_, '_> {
     fn whole(
         &self,
         state: &State,
-        home: Slot,
-        to: Slot,
+        home: CpuSlot,
+        to: CpuSlot,
         exchanges: bool,
-        moves: &mut Vec<(usize, Slot)>,
+        moves: &mut Vec<(usize, CpuSlot)>,
     ) {
         let is_free = |c: &usize| self.problem.pins[*c].is_none();
         moves.extend(state.on(home).filter(is_free).map(|c| (c, to)));
@@ -131,7 +131,7 @@ impl Search<'_, '_> {
         }
     }
 
-    fn target(&mut self, state: &State, component: usize, choice: u32) -> Slot {
+    fn target(&mut self, state: &State, component: usize, choice: u32) -> CpuSlot {
         let peers = self.affinity.peers(component);
         let any = slot_number(self.random.usize(..self.problem.slots()));
         if peers.is_empty() {

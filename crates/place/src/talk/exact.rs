@@ -8,10 +8,10 @@
 use super::alike::{Alike, Occupied};
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
-use crate::slots::Slot;
+use crate::slots::CpuSlot;
 
 /// The best placement, and whether all others were seen or ruled out within the steps.
-pub(super) fn exact(problem: &Problem, best: Vec<Slot>, steps: u64) -> (Vec<Slot>, bool) {
+pub(super) fn exact(problem: &Problem, best: Vec<CpuSlot>, steps: u64) -> (Vec<CpuSlot>, bool) {
     let alike = Alike::of(problem.machine);
     let mut branch = Branch::new(problem, &alike, best, steps);
     branch.extend(0);
@@ -24,7 +24,7 @@ struct Branch<'p, 'a> {
     trial: State<'p, 'a>,
     order: Vec<usize>,
     /// By component.
-    at: Vec<Option<Slot>>,
+    at: Vec<Option<CpuSlot>>,
     occupied: Occupied<'p>,
     /// Load so far, by slot.
     loads: Vec<f64>,
@@ -38,7 +38,7 @@ struct Branch<'p, 'a> {
 }
 
 impl<'p, 'a> Branch<'p, 'a> {
-    fn new(problem: &'p Problem<'a>, alike: &'p Alike, best: Vec<Slot>, steps: u64) -> Self {
+    fn new(problem: &'p Problem<'a>, alike: &'p Alike, best: Vec<CpuSlot>, steps: u64) -> Self {
         let cheapest: Vec<f64> = problem
             .edges
             .iter()
@@ -76,7 +76,7 @@ impl<'p, 'a> Branch<'p, 'a> {
             self.complete();
             return;
         };
-        let mut tries: Vec<(f64, Slot)> = Vec::new();
+        let mut tries: Vec<(f64, CpuSlot)> = Vec::new();
         for slot in self.candidates(component) {
             self.place(component, slot);
             tries.push((self.bound(), slot));
@@ -107,7 +107,7 @@ impl<'p, 'a> Branch<'p, 'a> {
 
     /// Used slots, and the first of free ones that are alike. Pinned components come before all
     /// others, so their slots are used.
-    fn candidates(&self, component: usize) -> Vec<Slot> {
+    fn candidates(&self, component: usize) -> Vec<CpuSlot> {
         if let Some(slot) = self.problem.pins[component] {
             return vec![slot];
         }
@@ -116,7 +116,7 @@ impl<'p, 'a> Branch<'p, 'a> {
         slots
     }
 
-    fn place(&mut self, component: usize, slot: Slot) {
+    fn place(&mut self, component: usize, slot: CpuSlot) {
         self.at[component] = Some(slot);
         self.occupied.enter(slot);
         self.add(component, slot, 1.0);
@@ -130,7 +130,7 @@ impl<'p, 'a> Branch<'p, 'a> {
         }
     }
 
-    fn add(&mut self, component: usize, slot: Slot, sign: f64) {
+    fn add(&mut self, component: usize, slot: CpuSlot, sign: f64) {
         let problem = self.problem;
         self.loads[slot.index()] += sign * (problem.work[component] + problem.own[component]);
         for end in problem.ends(component) {

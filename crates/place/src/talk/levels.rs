@@ -2,7 +2,7 @@
 //! are placed, and on the way back each may move a little.
 
 use super::local::{Search, Steps};
-use super::{Slot, improve, starts};
+use super::{CpuSlot, improve, starts};
 use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
@@ -18,7 +18,7 @@ const COARSE_STEPS: u64 = 200_000;
 /// Steps for each component on the way back.
 const BACK_STEPS: u64 = 40;
 
-pub(super) fn multilevel(problem: &Problem, seed: u64) -> Vec<Slot> {
+pub(super) fn multilevel(problem: &Problem, seed: u64) -> Vec<CpuSlot> {
     let goal = SMALL_MAX.max(2 * problem.slots());
     let total: f64 = problem.work.iter().sum();
     let work_max = GROUP_SHARE * total / problem.slots() as f64;

@@ -8,7 +8,7 @@
 use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
 use crate::cost::state::{Score, State};
-use crate::slots::{Slot, slot_number};
+use crate::slots::{CpuSlot, slot_number};
 
 /// Steps that finding candidate slots counts for.
 const CANDIDATES_STEPS: u64 = 20;
@@ -51,9 +51,9 @@ pub(crate) struct Search<'p, 'a> {
     pub(super) problem: &'p Problem<'a>,
     pub(super) affinity: Affinity,
     /// By slot, a few others that share parts with it, nearest first.
-    pub(super) near: Vec<Vec<Slot>>,
+    pub(super) near: Vec<Vec<CpuSlot>>,
     pub(super) random: fastrand::Rng,
-    candidates: Vec<Slot>,
+    candidates: Vec<CpuSlot>,
 }
 
 impl<'p, 'a> Search<'p, 'a> {
@@ -99,7 +99,7 @@ impl<'p, 'a> Search<'p, 'a> {
             return;
         }
         let home = state.slot(component);
-        let mut best: (Score, Slot) = (state.score(), home);
+        let mut best: (Score, CpuSlot) = (state.score(), home);
         self.collect(state, component);
         let candidates = std::mem::take(&mut self.candidates);
         for slot in &candidates {
@@ -121,7 +121,7 @@ impl<'p, 'a> Search<'p, 'a> {
     fn collect(&mut self, state: &State, component: usize) {
         let home = state.slot(component);
         self.candidates.clear();
-        let mut add = |slot: Slot| {
+        let mut add = |slot: CpuSlot| {
             if slot != home && !self.candidates.contains(&slot) {
                 self.candidates.push(slot);
             }
@@ -155,7 +155,7 @@ impl<'p, 'a> Search<'p, 'a> {
         &mut self,
         state: &mut State<'p, 'a>,
         component: usize,
-        candidates: &[Slot],
+        candidates: &[CpuSlot],
         steps: &mut Steps,
     ) {
         let home = state.slot(component);
@@ -193,7 +193,7 @@ impl<'p, 'a> Search<'p, 'a> {
             if mine.is_empty() || steps.left() == 0 {
                 continue;
             }
-            let mut places: Vec<Slot> = mine
+            let mut places: Vec<CpuSlot> = mine
                 .iter()
                 .flat_map(|c| self.affinity.peers(*c).iter().take(2))
                 .flat_map(|(peer, _)| {
@@ -207,12 +207,12 @@ impl<'p, 'a> Search<'p, 'a> {
             places.sort_unstable();
             places.dedup();
             for there in places.into_iter().filter(|slot| *slot != here) {
-                let together: Vec<(usize, Slot)> = mine.iter().map(|c| (*c, there)).collect();
+                let together: Vec<(usize, CpuSlot)> = mine.iter().map(|c| (*c, there)).collect();
                 if self.attempt(state, &together, steps) {
                     break;
                 }
                 let theirs = self.on(state, there).into_iter().map(|c| (c, here));
-                let exchange: Vec<(usize, Slot)> = together.into_iter().chain(theirs).collect();
+                let exchange: Vec<(usize, CpuSlot)> = together.into_iter().chain(theirs).collect();
                 if self.attempt(state, &exchange, steps) {
                     break;
                 }
@@ -221,7 +221,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// The components of a slot that may be moved.
-    fn on(&self, state: &State, slot: Slot) -> Vec<usize> {
+    fn on(&self, state: &State, slot: CpuSlot) -> Vec<usize> {
         state
             .on(slot)
             .filter(|c| self.problem.pins[*c].is_none())
@@ -232,7 +232,7 @@ impl<'p, 'a> Search<'p, 'a> {
     fn attempt(
         &self,
         state: &mut State<'p, 'a>,
-        moves: &[(usize, Slot)],
+        moves: &[(usize, CpuSlot)],
         steps: &mut Steps,
     ) -> bool {
         let before = state.score();
@@ -295,7 +295,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// A slot with a peer, near it, or anywhere.
-    fn somewhere(&mut self, state: &State, component: usize) -> Slot {
+    fn somewhere(&mut self, state: &State, component: usize) -> CpuSlot {
         let peers = self.affinity.peers(component);
         let any = slot_number(self.random.usize(..self.problem.slots()));
         if peers.is_empty() {
@@ -335,13 +335,13 @@ impl<'p, 'a> Search<'p, 'a> {
 
 /// For each slot a few others that share most with it: siblings, then slots behind the nearest
 /// cache, then one by one further away.
-fn near(problem: &Problem) -> Vec<Vec<Slot>> {
+fn near(problem: &Problem) -> Vec<Vec<CpuSlot>> {
     let machine = problem.machine;
     let slots = problem.slots();
     machine
         .all()
         .map(|slot| {
-            let mut near: Vec<Slot> = Vec::new();
+            let mut near: Vec<CpuSlot> = Vec::new();
             for distance in 1..slots.min(9) {
                 for at in [
                     slot.index().checked_sub(distance),

@@ -15,9 +15,9 @@ mod local;
 use crate::baselines::{Affinity, Baseline, pin};
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
-use crate::cost::{Breakdown, CostError, Options};
+use crate::cost::{Breakdown, CostError, CostOptions};
 use crate::graph::Graph;
-use crate::slots::{Machine, Placement, Slot, slot_number};
+use crate::slots::{CpuSlot, Machine, Placement, slot_number};
 
 pub(crate) use local::{Search, Steps};
 
@@ -78,7 +78,7 @@ pub struct Placed {
 pub fn talk(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     effort: Effort,
     start: Option<&Placement>,
 ) -> Result<Placed, CostError> {
@@ -98,10 +98,10 @@ pub fn talk(
 pub(crate) fn solve(
     problem: &Problem,
     effort: Effort,
-    start: Option<&[Slot]>,
-) -> (Vec<Slot>, bool) {
+    start: Option<&[CpuSlot]>,
+) -> (Vec<CpuSlot>, bool) {
     if problem.count() == 0 || problem.slots() == 1 {
-        return (vec![Slot(0); problem.count()], true);
+        return (vec![CpuSlot(0); problem.count()], true);
     }
     let mut steps = Steps::new(effort.steps + STEPS_EACH * problem.count() as u64);
     let mut starts = starts(problem);
@@ -121,10 +121,10 @@ pub(crate) fn solve(
 }
 
 /// Starting placements: all together, round robin, runs of equal work, and the baselines.
-pub(crate) fn starts(problem: &Problem) -> Vec<Vec<Slot>> {
+pub(crate) fn starts(problem: &Problem) -> Vec<Vec<CpuSlot>> {
     let (count, slots) = (problem.count(), problem.slots());
     let mut starts = vec![
-        vec![Slot(0); count],
+        vec![CpuSlot(0); count],
         (0..count).map(|c| slot_number(c % slots)).collect(),
         runs(problem),
     ];
@@ -137,7 +137,7 @@ pub(crate) fn starts(problem: &Problem) -> Vec<Vec<Slot>> {
 }
 
 /// Runs of components in the order of creation, each slot with its share of the work.
-fn runs(problem: &Problem) -> Vec<Slot> {
+fn runs(problem: &Problem) -> Vec<CpuSlot> {
     let slots = problem.slots();
     let each = |component: usize| problem.work[component].max(f64::MIN_POSITIVE);
     let total: f64 = (0..problem.count()).map(each).sum();
@@ -153,7 +153,12 @@ fn runs(problem: &Problem) -> Vec<Slot> {
 }
 
 /// Improves the best starts, then continues from the best result by small disturbances.
-fn improve(problem: &Problem, starts: Vec<Vec<Slot>>, steps: &mut Steps, seed: u64) -> Vec<Slot> {
+fn improve(
+    problem: &Problem,
+    starts: Vec<Vec<CpuSlot>>,
+    steps: &mut Steps,
+    seed: u64,
+) -> Vec<CpuSlot> {
     let mut states: Vec<State> = starts.iter().map(|at| State::new(problem, at)).collect();
     states.sort_by(|a, b| {
         let (a, b) = (a.score(), b.score());

@@ -9,9 +9,9 @@
 //! bounds and included in the final cost: that can only make more work.
 
 use hearth_machine::relation::Closeness;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
-use hearth_place::slots::{Machine, Message, Placement, Share, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Message, Placement, Share};
 
 /// No group yet.
 const NONE: usize = usize::MAX;
@@ -71,7 +71,7 @@ impl Pair {
 struct Search<'a> {
     graph: &'a Graph,
     machine: &'a Machine,
-    options: &'a Options,
+    options: &'a CostOptions,
     limit: f64,
     nodes: u64,
     found: Option<(Placement, f64)>,
@@ -86,7 +86,7 @@ struct Search<'a> {
     has_sets: bool,
     caches: Vec<Cache>,
     cycles: Vec<Cycle>,
-    pins: Vec<Option<Slot>>,
+    pins: Vec<Option<CpuSlot>>,
     order: Vec<usize>,
     divisor: f64,
     /// Capacity of all slots together.
@@ -100,7 +100,7 @@ struct Search<'a> {
 #[derive(Clone)]
 struct Group {
     members: usize,
-    pin: Option<Slot>,
+    pin: Option<CpuSlot>,
     /// Work and messages inside, and messages with other groups at the cheapest that is not a
     /// sibling.
     inside: f64,
@@ -119,7 +119,7 @@ struct Group {
 pub(crate) fn cheaper(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     limit: f64,
     nodes: u64,
 ) -> Found {
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
     fn new(
         graph: &'a Graph,
         machine: &'a Machine,
-        options: &'a Options,
+        options: &'a CostOptions,
         limit: f64,
         nodes: u64,
     ) -> Self {
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             pairs_of[pair.a].push(at);
             pairs_of[pair.b].push(at);
         }
-        let pins: Vec<Option<Slot>> = graph
+        let pins: Vec<Option<CpuSlot>> = graph
             .components
             .iter()
             .map(|c| c.pinned.and_then(|cpu| machine.slot_of(cpu)))
@@ -479,7 +479,7 @@ impl<'a> Search<'a> {
         &mut self,
         order: &[usize],
         depth: usize,
-        at: &mut Vec<Option<Slot>>,
+        at: &mut Vec<Option<CpuSlot>>,
         looks: &[u64],
     ) {
         if self.found.is_some() || self.nodes == 0 {
@@ -519,7 +519,7 @@ impl<'a> Search<'a> {
     }
 
     /// Lower bound over all slots for the other groups.
-    fn bound_arranged(&self, at: &[Option<Slot>]) -> f64 {
+    fn bound_arranged(&self, at: &[Option<CpuSlot>]) -> f64 {
         let count = self.groups.len();
         let mut load: Vec<f64> = self.groups.iter().map(|group| group.inside).collect();
         // Possible savings of siblings where not both have slots yet.
@@ -546,7 +546,7 @@ impl<'a> Search<'a> {
             }
         }
         let core =
-            |group: usize| at[group].map(|slot: Slot| self.machine.slots()[slot.index()].core);
+            |group: usize| at[group].map(|slot: CpuSlot| self.machine.slots()[slot.index()].core);
         let is_full = |group: usize| {
             let slots = core(group).map_or(NONE, |core| self.machine.cores()[core as usize].len());
             (0..count)
@@ -592,7 +592,7 @@ impl<'a> Search<'a> {
         peak + messages / self.divisor
     }
 
-    fn complete(&mut self, at: &[Option<Slot>]) {
+    fn complete(&mut self, at: &[Option<CpuSlot>]) {
         let slot = |group: &usize| at[*group].expect("all have slots");
         let placement = Placement(self.group_of.iter().map(slot).collect());
         let cost = evaluate(self.graph, self.machine, self.options, &placement).expect("it fits");
@@ -613,7 +613,7 @@ struct Cache {
 
 /// The caches of a slot, which must be the same for all.
 fn caches(machine: &Machine) -> Vec<Cache> {
-    let of = |slot: Slot| -> Vec<Cache> {
+    let of = |slot: CpuSlot| -> Vec<Cache> {
         let core = &machine.cores()[machine.slots()[slot.index()].core as usize];
         let path = machine.path(slot).iter();
         let caches = path.map(|cache| &machine.caches()[*cache as usize]);
@@ -624,7 +624,7 @@ fn caches(machine: &Machine) -> Vec<Cache> {
         });
         caches.collect()
     };
-    let first = of(Slot(0));
+    let first = of(CpuSlot(0));
     assert!(machine.all().all(|slot| of(slot) == first));
     first
 }
@@ -660,7 +660,7 @@ struct Term {
 
 /// Own work, requests and answers, and the same of each server in the share of its received
 /// messages.
-fn cycles(graph: &Graph, machine: &Machine, options: &Options) -> Vec<Cycle> {
+fn cycles(graph: &Graph, machine: &Machine, options: &CostOptions) -> Vec<Cycle> {
     let terms: Vec<Term> = graph
         .connections
         .iter()
@@ -739,7 +739,7 @@ fn wait(
     path.pop();
 }
 
-fn message(connection: &Connection, options: &Options) -> Message {
+fn message(connection: &Connection, options: &CostOptions) -> Message {
     Message {
         bytes: connection.bytes.value,
         carrier: connection.carrier.unwrap_or(options.carrier),
@@ -751,7 +751,7 @@ fn message(connection: &Connection, options: &Options) -> Message {
 fn pairs(
     graph: &Graph,
     machine: &Machine,
-    options: &Options,
+    options: &CostOptions,
     work: &mut [f64],
 ) -> (Vec<Pair>, f64) {
     let classes = machine.messages().classes().len();

@@ -7,9 +7,9 @@ use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::Model;
-use hearth_place::cost::{Options, evaluate};
+use hearth_place::cost::{CostOptions, evaluate};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::slots::{Machine, Placement, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Placement};
 
 /// Machines from one core to 128 hardware threads.
 pub(crate) const MACHINES: &[&str] = &[
@@ -89,12 +89,12 @@ pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
 }
 
 /// The least J of all placements, tried one by one.
-pub(crate) fn least_of_all(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
+pub(crate) fn least_of_all(graph: &Graph, machine: &Machine, options: &CostOptions) -> f64 {
     let (count, slots) = (graph.components.len(), machine.slots().len());
     let mut at = vec![0_u32; count];
     let mut best = f64::INFINITY;
     loop {
-        let placement = Placement(at.iter().map(|s| Slot(*s)).collect());
+        let placement = Placement(at.iter().map(|s| CpuSlot(*s)).collect());
         let pinned = graph.components.iter().zip(&placement.0);
         if pinned.into_iter().all(|(c, s)| {
             c.pinned

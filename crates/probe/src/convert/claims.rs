@@ -1,12 +1,12 @@
 //! Comparison of the claims of firmware, kernel and hypervisor with the measurements.
 
 use hearth_machine::infer::{self, Evidence};
-use hearth_machine::profile::{Claim, Figure, NodeDistances, Verdict as Stored};
+use hearth_machine::profile::{Claim, ClaimVerdict, Figure, NodeDistances};
 use hearth_machine::topology::{OsThread, format_list};
 
 use super::{Parts, samples_of};
 use crate::curve::Curve;
-use crate::staircase::{self, Verdict, check_claim};
+use crate::staircase::{self, CacheVerdict, check_claim};
 
 /// Origin of a topology's claims.
 const DESCRIPTION: &str = "the topology's description";
@@ -31,24 +31,24 @@ impl Parts<'_> {
         let claim = |(level, bytes): (u8, u64)| {
             let verdict = check_claim(bytes, &curve.levels, &plain);
             let (stored, ratio, found) = match verdict {
-                Verdict::Confirmed { size_ratio } => (
-                    Stored::Confirmed,
+                CacheVerdict::Confirmed { size_ratio } => (
+                    ClaimVerdict::Confirmed,
                     Some(size_ratio),
                     format!("the curve leaves a level at {:.2} of that size", size_ratio),
                 ),
-                Verdict::Contradicted {
+                CacheVerdict::Contradicted {
                     size_ratio,
                     slowdown,
                 } => (
-                    Stored::Contradicted,
+                    ClaimVerdict::Contradicted,
                     Some(size_ratio),
                     format!(
                         "the nearest level ends at {size_ratio:.3} of that size; loads within \
                          half of it are {slowdown:.1} times slower than in that level"
                     ),
                 ),
-                Verdict::Undecided => (
-                    Stored::Undecided,
+                CacheVerdict::Undecided => (
+                    ClaimVerdict::Undecided,
                     None,
                     format!(
                         "the curve ends at {} bytes, too early to tell",
@@ -87,9 +87,9 @@ impl Parts<'_> {
             claimed: groups_text(&evidence.groups),
             found: evidence.reason,
             verdict: match evidence.verdict {
-                infer::Verdict::Confirmed => Stored::Confirmed,
-                infer::Verdict::Contradicted => Stored::Contradicted,
-                infer::Verdict::Undecided => Stored::Undecided,
+                infer::GroupingVerdict::Confirmed => ClaimVerdict::Confirmed,
+                infer::GroupingVerdict::Contradicted => ClaimVerdict::Contradicted,
+                infer::GroupingVerdict::Undecided => ClaimVerdict::Undecided,
             },
             effect_ratio: evidence
                 .effect
@@ -101,7 +101,7 @@ impl Parts<'_> {
             source: Some(DESCRIPTION.to_owned()),
             claimed: "no group of their own".to_owned(),
             found: "they are nearer to each other than to the threads around them".to_owned(),
-            verdict: Stored::Contradicted,
+            verdict: ClaimVerdict::Contradicted,
             effect_ratio: structure.separation(group),
         }));
         claims
@@ -151,9 +151,9 @@ fn distance_claims(distances: &NodeDistances) -> Vec<Claim> {
             claimed: said.join(" "),
             found: texts.join(" "),
             verdict: if cells.iter().any(differs) {
-                Stored::Contradicted
+                ClaimVerdict::Contradicted
             } else {
-                Stored::Confirmed
+                ClaimVerdict::Confirmed
             },
             effect_ratio: Some(worst.times(1.0 / claimed_worst).inferred()),
         })

@@ -15,7 +15,7 @@ use crate::description;
 use crate::distances::Survey;
 use crate::handover::{self, Buffers, Exchange};
 use crate::noise::Listener;
-use crate::options::{Mode, Part, Plan};
+use crate::options::{Mode, Part, ProbePlan};
 use crate::pairs::Matrix;
 use crate::states::{self, Cost};
 
@@ -58,7 +58,7 @@ impl Parts {
     pub(super) fn new(
         context: &mut Context<'_>,
         mode: Mode,
-        plan: &Plan,
+        plan: &ProbePlan,
         cores: &[usize],
     ) -> Parts {
         let system = context.system;

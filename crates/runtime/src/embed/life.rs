@@ -30,7 +30,7 @@ use std::task::{Context, Poll, Waker};
 use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
 use super::error::JoinError;
 use super::queue::Queue;
-use super::slot::Slot;
+use super::slot::ValueSlot;
 use super::{Runtime, site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
 use crate::c;
@@ -96,8 +96,8 @@ pub(super) struct Life {
     /// Message of the first chore that panicked.
     panic: Cell<Option<String>>,
     operation: Operation,
-    departures: UnsafeCell<Slot>,
-    arrivals: UnsafeCell<Slot>,
+    departures: UnsafeCell<ValueSlot>,
+    arrivals: UnsafeCell<ValueSlot>,
     /// The object lent to a send, to be released after it.
     lent: Cell<Option<(&'static Type, Value)>>,
 }
@@ -243,8 +243,8 @@ pub fn spawn(
                 leftovers: RefCell::new(Vec::new()),
                 kept: RefCell::new(Vec::new()),
             },
-            departures: UnsafeCell::new(Slot::new()),
-            arrivals: UnsafeCell::new(Slot::new()),
+            departures: UnsafeCell::new(ValueSlot::new()),
+            arrivals: UnsafeCell::new(ValueSlot::new()),
             lent: Cell::new(None),
         };
         (*component.cast::<Embedded>()).life = Box::into_raw(Box::new(life));
@@ -338,7 +338,7 @@ fn type_of(
 ///
 /// # Safety
 /// `component` is an embedded one that has not ended, and runs or is parked for the caller.
-pub(super) unsafe fn arrivals(component: *mut Component) -> *mut Slot {
+pub(super) unsafe fn arrivals(component: *mut Component) -> *mut ValueSlot {
     // SAFETY: as the caller promises.
     unsafe { (*(*component.cast::<Embedded>()).life).arrivals.get() }
 }
@@ -606,11 +606,11 @@ impl Life {
     }
 
     /// Returns the slot of a value being sent.
-    pub(super) fn departures(&self) -> *mut Slot {
+    pub(super) fn departures(&self) -> *mut ValueSlot {
         self.departures.get()
     }
 
-    pub(super) fn arrivals(&self) -> *mut Slot {
+    pub(super) fn arrivals(&self) -> *mut ValueSlot {
         self.arrivals.get()
     }
 

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 use crate::abi::Component;
 use crate::exchange::carrier::see_to_outside;
 use crate::exchange::{self, carrier, component, timers};
-use crate::ground::options::{self, Carrying, Options, WORKERS_MAX};
+use crate::ground::options::{self, Carrying, RuntimeOptions, WORKERS_MAX};
 use crate::ground::runtime::{Part, Runtime as Inner, current, enter};
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{self, exits, output};
@@ -90,7 +90,7 @@ pub struct Settings {
     /// The machine's profile as JSON, for [`Placement::Talk`].
     pub machine: Option<String>,
     /// Settings that only the environment has.
-    base: Options,
+    base: RuntimeOptions,
 }
 
 impl Settings {
@@ -108,7 +108,7 @@ impl Settings {
             servers: read.servers,
             plan: read.plan.map(|plan| plan.entries()),
             machine: None,
-            base: Options {
+            base: RuntimeOptions {
                 heaps_move: read.heaps_move,
                 slice: read.slice,
                 patience: read.patience,
@@ -130,7 +130,7 @@ pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
         return Err(StartError::Workers { asked, most });
     }
     placing::check(settings)?;
-    let options = Options {
+    let options = RuntimeOptions {
         seed: settings.seed,
         policy: placing::policy(settings),
         plan: placing::plan(settings),
@@ -218,9 +218,9 @@ fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
 
 /// Wakers to wake with a verdict.
 #[must_use]
-struct Verdict(Vec<Waker>);
+struct DeferredWakers(Vec<Waker>);
 
-impl Verdict {
+impl DeferredWakers {
     /// Wakes them, not during the decision: a woken thread may enter.
     fn tell(self) {
         if !self.0.is_empty() {
@@ -234,14 +234,14 @@ impl Verdict {
 }
 
 /// Decides the verdict, as nothing runs.
-fn judge(can_go_on: bool) -> Verdict {
+fn judge(can_go_on: bool) -> DeferredWakers {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
         (true, 0, _) => Ok(()),
         (true, _, false) => Err(Deadlock {
             report: report::of_all().trim_end().to_owned(),
         }),
-        _ => return Verdict(Vec::new()),
+        _ => return DeferredWakers(Vec::new()),
     };
     with_watchers(|all| {
         let open = all
@@ -251,7 +251,7 @@ fn judge(can_go_on: bool) -> Verdict {
                 watcher.verdict = Some(verdict.clone());
                 watcher.waker.take()
             });
-        Verdict(open.collect())
+        DeferredWakers(open.collect())
     })
 }
 

@@ -9,7 +9,7 @@ use super::codec::Manner;
 use super::error::{ReceiveError, SendError, TryReceiveError};
 use super::half::{Half, Left, collect};
 use super::life::{How, Leftover, Life, with_current};
-use super::slot::Slot;
+use super::slot::ValueSlot;
 use super::{bell, site};
 use crate::abi::{Arm, DEFAULT, Step, Value};
 use crate::c;
@@ -213,7 +213,7 @@ impl<T: std::marker::Send + 'static> Drop for Send<'_, T> {
 }
 
 /// The value of a send whose future is gone, unless a receiver took it.
-struct Unsent(Option<Slot>);
+struct Unsent(Option<ValueSlot>);
 
 impl Leftover for Unsent {
     fn take(&mut self, life: &Life, _: How) {

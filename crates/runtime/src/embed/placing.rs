@@ -13,7 +13,7 @@ use super::{Carrier, Runtime, Settings};
 use crate::abi::{ComponentType, literal};
 use crate::c;
 use crate::exchange::carrier;
-use crate::ground::options::{Carrying, Plan, Policy};
+use crate::ground::options::{Carrying, CorePlan, Policy};
 use crate::ground::runtime::{Part, enter};
 use crate::ground::sync::lock_std as lock;
 use crate::placer::initial;
@@ -57,8 +57,8 @@ pub(super) fn policy(settings: &Settings) -> Policy {
 }
 
 /// Returns the plan in the runtime's form.
-pub(super) fn plan(settings: &Settings) -> Option<Plan> {
-    let mut plan = Plan::default();
+pub(super) fn plan(settings: &Settings) -> Option<CorePlan> {
+    let mut plan = CorePlan::default();
     for (component, cpu) in settings.plan.as_ref()? {
         let core = *cpu as usize;
         if let Some((name, number)) = numbered(component) {

@@ -52,25 +52,25 @@ impl Drop for Room {
 /// Room for one value. Two slots swap their rooms to pass a value on, however large it is.
 ///
 /// A component's slot is reached by a pointer, and the destructor of a value may reach it too. So
-/// no value is dropped in there: it is taken out with its room ([`Slot::take_whole`]) and dropped
-/// where nothing else can reach it.
-pub(super) struct Slot {
+/// no value is dropped in there: it is taken out with its room ([`ValueSlot::take_whole`]) and
+/// dropped where nothing else can reach it.
+pub(super) struct ValueSlot {
     room: Room,
     /// Drops the value, if there is one.
     drop: Option<unsafe fn(*mut u8)>,
 }
 
 // SAFETY: only values that are `Send` are put in, and the room is the slot's own.
-unsafe impl Send for Slot {}
+unsafe impl Send for ValueSlot {}
 
 unsafe fn drop_value<T>(place: *mut u8) {
     // SAFETY: as the caller promises, a value of this type is there, once.
     unsafe { place.cast::<T>().drop_in_place() };
 }
 
-impl Slot {
-    pub(super) const fn new() -> Slot {
-        Slot {
+impl ValueSlot {
+    pub(super) const fn new() -> ValueSlot {
+        ValueSlot {
             room: Room::NONE,
             drop: None,
         }
@@ -102,14 +102,14 @@ impl Slot {
     }
 
     /// Takes the value out with its room, if there is one. Dropping the result drops the value.
-    pub(super) fn take_whole(&mut self) -> Option<Slot> {
+    pub(super) fn take_whole(&mut self) -> Option<ValueSlot> {
         self.drop
             .is_some()
-            .then(|| std::mem::replace(self, Slot::new()))
+            .then(|| std::mem::replace(self, ValueSlot::new()))
     }
 }
 
-impl Drop for Slot {
+impl Drop for ValueSlot {
     fn drop(&mut self) {
         if let Some(drop) = self.drop.take() {
             // SAFETY: a value is there, once. The room goes afterwards, panic or not.
@@ -130,7 +130,7 @@ pub(super) unsafe extern "C" fn pass(to: *mut Component, value: *mut c_void) -> 
     unsafe {
         let into = life::arrivals(to);
         debug_assert!((*into).drop.is_none(), "a component receives one by one");
-        ptr::swap(value.cast::<Slot>(), into);
+        ptr::swap(value.cast::<ValueSlot>(), into);
     }
     ptr::null_mut()
 }

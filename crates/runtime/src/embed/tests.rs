@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Waker};
 
-use super::slot::Slot;
+use super::slot::ValueSlot;
 use super::*;
 
 /// A record's action while it gives its fields, or is made of them.
@@ -260,7 +260,7 @@ fn a_slot_gives_its_value_away_whole() {
             panic!("a value's");
         }
     }
-    let mut slot = Slot::new();
+    let mut slot = ValueSlot::new();
     slot.put(String::from("first"));
     // SAFETY: that was put in.
     assert_eq!(unsafe { slot.take::<String>() }.as_deref(), Some("first"));

@@ -79,13 +79,13 @@ pub(crate) struct Simulation {
 
 /// The user's options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct RuntimeOptions {
     /// Passes after which each component stops.
     pub(crate) passes: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) policy: Policy,
     /// The initial placement, with [`Policy::Talk`] and [`Policy::Plan`].
-    pub(crate) plan: Option<Plan>,
+    pub(crate) plan: Option<CorePlan>,
     /// The machine's profile as JSON, for [`Policy::Talk`].
     pub(crate) machine: Option<String>,
     /// The file with the profile, unless `machine` is given.
@@ -122,7 +122,7 @@ pub(crate) const WORKERS_MAX: usize = 4096;
 /// A hundred times the wake-up cost of any machine we know: more is a mistake, or a core kept busy.
 const PATIENCE_MAX_US: u64 = 10_000;
 
-pub(crate) const DEFAULTS: Options = Options {
+pub(crate) const DEFAULTS: RuntimeOptions = RuntimeOptions {
     passes: None,
     seed: None,
     policy: Policy::Os,
@@ -149,13 +149,13 @@ pub(crate) const DEFAULTS: Options = Options {
     is_embedded: false,
 };
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for RuntimeOptions {
+    fn default() -> RuntimeOptions {
         DEFAULTS
     }
 }
 
-impl Options {
+impl RuntimeOptions {
     /// Whether anything needs samples of the traffic.
     pub(crate) fn watches_traffic(&self) -> bool {
         self.policy == Policy::Talk && self.simulation.is_none()
@@ -163,18 +163,18 @@ impl Options {
 }
 
 /// The options in force.
-pub(crate) fn get() -> &'static Options {
+pub(crate) fn get() -> &'static RuntimeOptions {
     runtime::current().options.get_or_init(|| DEFAULTS)
 }
 
 /// Sets the options, before anything runs.
-pub(crate) fn set(options: Options) {
+pub(crate) fn set(options: RuntimeOptions) {
     // Set once by `hearth_main`, before the first component is made.
     let _ = runtime::current().options.set(options);
 }
 
 /// Reads the environment's variables, as [`read`] does. An empty one counts as unset.
-pub(crate) fn from_environment() -> Result<Options, String> {
+pub(crate) fn from_environment() -> Result<RuntimeOptions, String> {
     read(|name| {
         let value = std::env::var_os(name)?;
         (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
@@ -182,7 +182,7 @@ pub(crate) fn from_environment() -> Result<Options, String> {
 }
 
 /// Reads the variables. The error for a bad value is one line that lists the good ones.
-pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options, String> {
+pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<RuntimeOptions, String> {
     let mut options = DEFAULTS;
     if let Some(text) = variable("HEARTH_PASSES") {
         options.passes = match text.parse() {
@@ -299,7 +299,7 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
     Ok(options)
 }
 
-fn read_plan(path: &str) -> Result<Plan, String> {
+fn read_plan(path: &str) -> Result<CorePlan, String> {
     const NEXT: &str = "`hearth place PROGRAM --export hearth` writes such a file";
     let text = std::fs::read_to_string(path).map_err(|error| {
         format!(
@@ -307,7 +307,7 @@ fn read_plan(path: &str) -> Result<Plan, String> {
              with HEARTH_PLACE=talk, too"
         )
     })?;
-    Plan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}; {NEXT}"))
+    CorePlan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}; {NEXT}"))
 }
 
 fn read_simulation(
@@ -341,14 +341,14 @@ fn bad(name: &str, text: &str, good: &str) -> String {
 /// The cores for components: lines of `type`, `number` and `core`, separated by tabs. `hearth run`
 /// writes the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct CorePlan {
     cores: HashMap<String, HashMap<u32, usize>>,
 }
 
-impl Plan {
+impl CorePlan {
     /// Parses a plan. The error names the bad line.
-    pub(crate) fn read(text: &str) -> Result<Plan, String> {
-        let mut plan = Plan::default();
+    pub(crate) fn read(text: &str) -> Result<CorePlan, String> {
+        let mut plan = CorePlan::default();
         for (index, line) in text.lines().enumerate() {
             let fields: Vec<&str> = line.split('\t').collect();
             let entry = match fields[..] {
@@ -403,7 +403,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn read_one(name: &str, value: &str) -> Result<Options, String> {
+    fn read_one(name: &str, value: &str) -> Result<RuntimeOptions, String> {
         read(|asked| (asked == name).then(|| value.to_owned()))
     }
 

@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::options::Options;
+use super::options::RuntimeOptions;
 use super::sync::lock_std as lock;
 
 /// Most parts. The code has one for each `Part::new`.
@@ -29,7 +29,7 @@ const PARTS_MAX: usize = 64;
 
 /// One runtime.
 pub(crate) struct Runtime {
-    pub(super) options: OnceLock<Options>,
+    pub(super) options: OnceLock<RuntimeOptions>,
     parts: [OnceLock<Erased>; PARTS_MAX],
     /// New components are stopped at once.
     is_stopping: AtomicBool,
@@ -48,7 +48,7 @@ loom::lazy_static! {
 
 impl Runtime {
     /// Makes a runtime with these options; the process's own gets them later.
-    pub(crate) fn new(options: Option<Options>) -> Arc<Runtime> {
+    pub(crate) fn new(options: Option<RuntimeOptions>) -> Arc<Runtime> {
         Arc::new(Runtime {
             options: options.map_or_else(OnceLock::new, OnceLock::from),
             parts: [const { OnceLock::new() }; PARTS_MAX],

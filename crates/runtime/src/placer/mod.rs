@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use hearth_place::adapt::{Patience, follow, replan};
 use hearth_place::cost;
-use hearth_place::slots::{Placement, Slot};
+use hearth_place::slots::{CpuSlot, Placement};
 use hearth_place::talk::{Effort, talk};
 use hearth_sys::futex;
 
@@ -137,7 +137,7 @@ struct Placer {
     turns: Turns,
     looked: Instant,
     /// Slots of threads, with a thread for each component.
-    threads: BTreeMap<u64, Slot>,
+    threads: BTreeMap<u64, CpuSlot>,
     /// The last look found a better plan.
     was_better: bool,
     /// Earliest moment of the next move.
@@ -246,9 +246,9 @@ impl Placer {
         if scene.ids.is_empty() || !site.is_choice() && !is_homeless {
             return None;
         }
-        let options = cost::Options {
+        let options = cost::CostOptions {
             carrier: site.carrier,
-            ..cost::Options::default()
+            ..cost::CostOptions::default()
         };
         let (graph, machine) = (&scene.graph, &site.machine);
         let here = follow(graph, machine, &options, &scene.at).ok()?;

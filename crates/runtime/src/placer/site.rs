@@ -7,7 +7,7 @@ use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::fitted::{Model, Tuning};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round};
-use hearth_place::slots::{Machine, Message, Slot};
+use hearth_place::slots::{CpuSlot, Machine, Message};
 
 use super::statistics::Statistics;
 use crate::exchange::carrier;
@@ -110,7 +110,7 @@ impl Site {
         let (workers, slots) = match carrier {
             Carrier::Worker => (
                 slots.clone().collect(),
-                slots.map(|slot| (slot, Slot(u32::from(slot)))).collect(),
+                slots.map(|slot| (slot, CpuSlot(u32::from(slot)))).collect(),
             ),
             _ => (Vec::new(), BTreeMap::new()),
         };
@@ -136,7 +136,7 @@ pub(super) struct Site {
     pub(super) carrier: Carrier,
     /// Workers by slot; empty with a thread for each component.
     workers: Vec<u16>,
-    slots: BTreeMap<u16, Slot>,
+    slots: BTreeMap<u16, CpuSlot>,
 }
 
 impl Site {
@@ -146,17 +146,17 @@ impl Site {
     }
 
     /// Returns the slot of a worker, if usable.
-    fn slot_of(&self, worker: u16) -> Option<Slot> {
+    fn slot_of(&self, worker: u16) -> Option<CpuSlot> {
         self.slots.get(&worker).copied()
     }
 
     /// Returns the worker of a slot; none with a thread for each component.
-    pub(super) fn worker_of(&self, slot: Slot) -> Option<u16> {
+    pub(super) fn worker_of(&self, slot: CpuSlot) -> Option<u16> {
         self.workers.get(slot.index()).copied()
     }
 
     /// Returns the core of a slot.
-    pub(super) fn core_of(&self, slot: Slot) -> usize {
+    pub(super) fn core_of(&self, slot: CpuSlot) -> usize {
         self.machine.os(slot).0 as usize
     }
 }
@@ -167,7 +167,7 @@ pub(super) struct Scene {
     /// The components' numbers, ascending.
     pub(super) ids: Vec<u64>,
     /// Slot of each; none if its core is not usable, or it was never placed.
-    pub(super) at: Vec<Option<Slot>>,
+    pub(super) at: Vec<Option<CpuSlot>>,
 }
 
 impl Scene {
@@ -175,14 +175,14 @@ impl Scene {
     pub(super) fn new(
         statistics: &Statistics,
         site: &Site,
-        threads: &BTreeMap<u64, Slot>,
+        threads: &BTreeMap<u64, CpuSlot>,
     ) -> Scene {
         let known = statistics.components();
         let ids: Vec<u64> = known
             .iter()
             .map(|(component, _)| component.who.id)
             .collect();
-        let at: Vec<Option<Slot>> = known
+        let at: Vec<Option<CpuSlot>> = known
             .iter()
             .map(|(component, _)| match component.home {
                 NO_WORKER => threads.get(&component.who.id).copied(),

@@ -213,7 +213,7 @@ fn newcomers_get_a_place_and_move_nobody() {
     // Two slightly off their best place, and others without a place.
     let slots = placer.site.as_ref().map(|site| site.machine.slots().len());
     assert_eq!(slots, Some(4));
-    placer.threads = BTreeMap::from([(1, Slot(0)), (2, Slot(1))]);
+    placer.threads = BTreeMap::from([(1, CpuSlot(0)), (2, CpuSlot(1))]);
     placer.statistics.age(TICK_NS);
     let life = Life {
         work: &[0.1; 8],
@@ -223,7 +223,7 @@ fn newcomers_get_a_place_and_move_nobody() {
     let proposal = placer.propose().expect("there is a choice");
     let moves = proposal.of_the_homeless();
     assert_eq!(moves.moves, [2, 3, 4, 5, 6, 7]);
-    assert_eq!((moves.plan.0[0], moves.plan.0[1]), (Slot(0), Slot(1)));
+    assert_eq!((moves.plan.0[0], moves.plan.0[1]), (CpuSlot(0), CpuSlot(1)));
 }
 
 #[test]

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use hearth_place::graph::Turn;
-use hearth_place::slots::Slot;
+use hearth_place::slots::CpuSlot;
 
 use super::site::Scene;
 use super::statistics::Statistics;
@@ -58,7 +58,7 @@ impl Pace {
 /// Knowledge of a pair.
 struct Pair {
     /// Its place at the last look, and for how many looks in a row.
-    at: (Slot, Slot),
+    at: (CpuSlot, CpuSlot),
     looks: u32,
     /// Looks since it was last observed.
     unseen: u32,
@@ -71,7 +71,7 @@ struct Pair {
 
 /// One look at a pair.
 struct Sight {
-    at: (Slot, Slot),
+    at: (CpuSlot, CpuSlot),
     pace: Pace,
     /// Shares of their cores that both take for each other.
     shares: f64,
@@ -123,7 +123,7 @@ impl Turns {
 }
 
 impl Pair {
-    fn new(at: (Slot, Slot)) -> Pair {
+    fn new(at: (CpuSlot, CpuSlot)) -> Pair {
         Pair {
             at,
             looks: 0,
@@ -174,7 +174,7 @@ fn sights(statistics: &Statistics, scene: &Scene) -> Vec<((u64, u64), Sight)> {
         .iter()
         .map(|&(_, share)| share)
         .collect();
-    let mut loads: BTreeMap<Slot, f64> = BTreeMap::new();
+    let mut loads: BTreeMap<CpuSlot, f64> = BTreeMap::new();
     for (at, share) in scene.at.iter().zip(&shares) {
         if let Some(slot) = at {
             *loads.entry(*slot).or_default() += share;

@@ -54,7 +54,7 @@ impl Known {
         reader.rest.is_empty().then_some(of)
     }
 
-    fn make(&mut self, code: &str, plan: Plan) -> Option<&'static Type> {
+    fn make(&mut self, code: &str, plan: TypeShape) -> Option<&'static Type> {
         let bytes = self.bytes + plan.bytes(code);
         if self.by_code.len() >= MOST || bytes > MOST_BYTES {
             return None;
@@ -111,39 +111,39 @@ impl Codes<'_> {
         self.known.make(code, plan)
     }
 
-    fn plan(&mut self, depth: usize) -> Option<Plan> {
+    fn plan(&mut self, depth: usize) -> Option<TypeShape> {
         let mut letters = self.rest.chars();
         let letter = letters.next()?;
         self.rest = letters.as_str();
         Some(match letter {
-            'i' => Plan::scalar(Kind::Integer, 4),
-            'u' => Plan::scalar(Kind::Unsigned, 4),
-            'r' => Plan::scalar(Kind::Real, 4),
-            'b' => Plan::scalar(Kind::Bool, 1),
-            '8' => Plan::scalar(Kind::Byte, 1),
-            's' => Plan::scalar(Kind::String, 8),
-            'a' => Plan::scalar(Kind::Any, 8),
-            'A' => Plan {
+            'i' => TypeShape::scalar(Kind::Integer, 4),
+            'u' => TypeShape::scalar(Kind::Unsigned, 4),
+            'r' => TypeShape::scalar(Kind::Real, 4),
+            'b' => TypeShape::scalar(Kind::Bool, 1),
+            '8' => TypeShape::scalar(Kind::Byte, 1),
+            's' => TypeShape::scalar(Kind::String, 8),
+            'a' => TypeShape::scalar(Kind::Any, 8),
+            'A' => TypeShape {
                 element: Some(self.one(depth + 1)?),
-                ..Plan::scalar(Kind::Array, 8)
+                ..TypeShape::scalar(Kind::Array, 8)
             },
-            'I' => Plan {
+            'I' => TypeShape {
                 element: Some(self.one(depth + 1)?),
-                ..Plan::scalar(Kind::In, 8)
+                ..TypeShape::scalar(Kind::In, 8)
             },
-            'O' => Plan {
+            'O' => TypeShape {
                 element: Some(self.one(depth + 1)?),
-                ..Plan::scalar(Kind::Out, 8)
+                ..TypeShape::scalar(Kind::Out, 8)
             },
-            'S' => Plan {
+            'S' => TypeShape {
                 fields: self.fields(depth)?,
-                ..Plan::scalar(Kind::Struct, 8)
+                ..TypeShape::scalar(Kind::Struct, 8)
             },
             'e' => {
                 while !self.skip_end() {
                     self.name()?;
                 }
-                Plan::scalar(Kind::Enum, 4)
+                TypeShape::scalar(Kind::Enum, 4)
             }
             _ => return None,
         })
@@ -178,16 +178,16 @@ impl Codes<'_> {
 }
 
 /// A descriptor yet to be made.
-struct Plan {
+struct TypeShape {
     kind: Kind,
     size: u32,
     element: Option<&'static Type>,
     fields: Vec<(String, &'static Type)>,
 }
 
-impl Plan {
-    fn scalar(kind: Kind, size: u32) -> Plan {
-        Plan {
+impl TypeShape {
+    fn scalar(kind: Kind, size: u32) -> TypeShape {
+        TypeShape {
             kind,
             size,
             element: None,

@@ -6,7 +6,7 @@ use super::{ending, signals};
 use crate::abi::{ABI, Component, Program, Value};
 use crate::exchange::values::heap;
 use crate::exchange::{block, component, external};
-use crate::ground::options::{self, Options};
+use crate::ground::options::{self, RuntimeOptions};
 use crate::ground::{exits, output, settings};
 use crate::services::devices::lines;
 use crate::{hooks, recording, simulator};
@@ -82,7 +82,7 @@ unsafe fn arguments_of(argc: c_int, argv: *mut *mut c_char) -> Vec<Vec<u8>> {
     arguments
 }
 
-fn read_options(program: &Program, arguments: Vec<Vec<u8>>) -> Result<Options, String> {
+fn read_options(program: &Program, arguments: Vec<Vec<u8>>) -> Result<RuntimeOptions, String> {
     let mut options = options::from_environment()?;
     options.compat_original = program.compat_original;
     options.arguments = arguments;

@@ -49,12 +49,12 @@ const KINDS: [(Kind, &str); 7] = [
 const ODDS: [u64; 6] = [2, 3, 5, 10, 30, 100];
 
 /// A decision's kind, its subject, and its number among those.
-type Place = (Kind, u64, u64);
+type DecisionPoint = (Kind, u64, u64);
 
 /// A decision that was not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deviation {
-    pub(super) place: Place,
+    pub(super) place: DecisionPoint,
     pub(super) choice: u32,
 }
 
@@ -65,7 +65,7 @@ enum Source {
         state: u64,
         odds: [u64; KINDS.len()],
     },
-    Given(HashMap<Place, u32>),
+    Given(HashMap<DecisionPoint, u32>),
 }
 
 /// The source of a run's decisions, and their record.

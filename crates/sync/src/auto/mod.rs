@@ -30,7 +30,7 @@ pub use figures::Window;
 
 use figures::{Recent, Seen};
 use load::Load;
-use trial::{Trial, Verdict};
+use trial::{Trial, TrialVerdict};
 
 /// Shortest window in seconds; longer if fewer than [`CALLS_MIN`] calls would fall into it. Long
 /// compared with a change of modes, short enough that a window in a bad mode costs little.
@@ -326,7 +326,7 @@ impl Controller {
             }
         } else if window.ticks > 0 && self.trial.as_ref().is_some_and(Trial::is_away) {
             // Nobody called, or no call ended: at home there is no such risk.
-            self.end_trial(Verdict::Nothing, true);
+            self.end_trial(TrialVerdict::Nothing, true);
         }
         self.step()
     }
@@ -415,14 +415,14 @@ impl Controller {
             }
         }
         match verdict {
-            None if self.credit < 0.0 => self.end_trial(Verdict::Nothing, is_away),
+            None if self.credit < 0.0 => self.end_trial(TrialVerdict::Nothing, is_away),
             None => {}
             Some(verdict) => self.end_trial(verdict, is_away),
         }
     }
 
     /// Ends the trial, and settles at home if the last window was away.
-    fn end_trial(&mut self, verdict: Verdict, was_away: bool) {
+    fn end_trial(&mut self, verdict: TrialVerdict, was_away: bool) {
         let Some(trial) = self.trial.take() else {
             return;
         };
@@ -438,13 +438,13 @@ impl Controller {
             }
         }
         match verdict {
-            Verdict::Better => self.move_home(trial.mode, trial.ratio().unwrap_or(1.0)),
-            Verdict::NotBetter => {
+            TrialVerdict::Better => self.move_home(trial.mode, trial.ratio().unwrap_or(1.0)),
+            TrialVerdict::NotBetter => {
                 tried.apart = (2.0 * tried.apart).min(far);
                 tried.due = self.now + tried.apart;
             }
             // Undecided, because the load did not hold still or the credit ended.
-            Verdict::Nothing => tried.due = self.now + tried.apart,
+            TrialVerdict::Nothing => tried.due = self.now + tried.apart,
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn margin(prefers_home: bool) -> f64 {
 
 /// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TrialVerdict {
     Better,
     NotBetter,
     /// Undecided.
@@ -111,7 +111,7 @@ impl Trial {
     }
 
     /// Takes the window that has ended in the present part. Some if that decides the trial.
-    pub(super) fn observe(&mut self, seen: &Seen) -> Option<Verdict> {
+    pub(super) fn observe(&mut self, seen: &Seen) -> Option<TrialVerdict> {
         let log = seen.rate.ln();
         match self.part {
             Part::SettleAway => {
@@ -145,25 +145,25 @@ impl Trial {
         (5.0 * self.noise).max(0.15)
     }
 
-    fn give_up(&mut self, log: f64) -> Verdict {
+    fn give_up(&mut self, log: f64) -> TrialVerdict {
         self.ratios.push(log - self.before);
-        Verdict::NotBetter
+        TrialVerdict::NotBetter
     }
 
     /// Completes the ratio of a window away with its second neighbour at home.
-    fn pair(&mut self, home_log: f64) -> Option<Verdict> {
+    fn pair(&mut self, home_log: f64) -> Option<TrialVerdict> {
         let step = home_log - self.before;
         let middle = home_log - step / 2.0;
         self.before = home_log;
         if step.abs() > HOME_STEP.max(6.0 * self.noise) {
             self.dropped += 1;
-            return (self.dropped > DROPPED_MAX).then_some(Verdict::Nothing);
+            return (self.dropped > DROPPED_MAX).then_some(TrialVerdict::Nothing);
         }
         self.ratios.push(self.away - middle);
         self.judge()
     }
 
-    fn judge(&self) -> Option<Verdict> {
+    fn judge(&self) -> Option<TrialVerdict> {
         let count = self.ratios.len();
         let gain = median(&self.ratios)? - self.margin;
         let error = self.error();
@@ -174,14 +174,14 @@ impl Trial {
             .unwrap_or(2.0);
         let surer = (sure + 0.5 + 0.5 * f64::from(self.reversals)).min(SURE_MAX);
         if count >= BETTER_MIN && gain > surer * error {
-            return Some(Verdict::Better);
+            return Some(TrialVerdict::Better);
         }
         if gain < -sure * error {
-            return Some(Verdict::NotBetter);
+            return Some(TrialVerdict::NotBetter);
         }
         match count {
-            RATIOS_MAX.. if gain > 0.0 => Some(Verdict::Nothing),
-            RATIOS_MAX.. => Some(Verdict::NotBetter),
+            RATIOS_MAX.. if gain > 0.0 => Some(TrialVerdict::Nothing),
+            RATIOS_MAX.. => Some(TrialVerdict::NotBetter),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use hearth_sys::procfs::parse_list;
 use hearth_sys::{Linux, System, affinity};
 
 use super::mcs::{GRANTED, grant};
-use super::{Lock, Mcs, Place, Ticket};
+use super::{Lock, LockPlace, Mcs, Ticket};
 use crate::waiting::Wait;
 use hearth_atomics::{AtomicU32, Ordering};
 
@@ -134,7 +134,7 @@ impl Cohort {
         }
     }
 
-    fn part(&self, place: &Place) -> &Part {
+    fn part(&self, place: &LockPlace) -> &Part {
         &self.parts[place.group.load(Ordering::Relaxed) as usize]
     }
 }
@@ -148,7 +148,7 @@ impl Default for Cohort {
 // SAFETY: of a group only the first of its queue takes `whole`, or is handed it; the rest is the
 // other locks' promise.
 unsafe impl Lock for Cohort {
-    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
+    unsafe fn acquire(&self, place: &LockPlace, wait: Wait) -> bool {
         place.group.store(self.groups.here(), Ordering::Relaxed);
         let part = self.part(place);
         // SAFETY: as the caller promises.
@@ -162,7 +162,7 @@ unsafe impl Lock for Cohort {
         has_waited || granted.is_some()
     }
 
-    unsafe fn try_acquire(&self, place: &Place) -> bool {
+    unsafe fn try_acquire(&self, place: &LockPlace) -> bool {
         place.group.store(self.groups.here(), Ordering::Relaxed);
         let part = self.part(place);
         if !part.queue.try_enter(place) {
@@ -178,7 +178,7 @@ unsafe impl Lock for Cohort {
         false
     }
 
-    unsafe fn release(&self, place: &Place) {
+    unsafe fn release(&self, place: &LockPlace) {
         let part = self.part(place);
         let so_far = part.hand_overs.load(Ordering::Relaxed);
         // SAFETY: the caller holds both; who comes next waits for this grant.
@@ -200,7 +200,7 @@ unsafe impl Lock for Cohort {
         }
     }
 
-    fn is_awaited(&self, place: &Place) -> bool {
+    fn is_awaited(&self, place: &LockPlace) -> bool {
         self.part(place).queue.has_successor(place) || self.whole.is_awaited(place)
     }
 

@@ -31,7 +31,7 @@ fn excludes<L: Lock + 'static>(
         let take = move |shared: &(L, Guarded<u32>)| {
             let (lock, count) = shared;
             for _ in 0..rounds {
-                let place: &'static Place = Box::leak(Box::default());
+                let place: &'static LockPlace = Box::leak(Box::default());
                 // SAFETY: the place is never freed; the count is used under the lock only.
                 unsafe {
                     if !(tries && lock.try_acquire(place)) {

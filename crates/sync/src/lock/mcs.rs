@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::{Lock, Place};
+use super::{Lock, LockPlace};
 use crate::waiting::Wait;
 use hearth_atomics::{AtomicPtr, Ordering, spin_loop};
 use hearth_sys::futex::Word;
@@ -20,7 +20,7 @@ pub(super) const GRANTED: u32 = 2;
 /// |---|---|---|
 /// | `tail` | threads that queue; the last holder, back to null | the same |
 pub struct Mcs {
-    tail: AtomicPtr<Place>,
+    tail: AtomicPtr<LockPlace>,
 }
 
 impl Mcs {
@@ -37,7 +37,7 @@ impl Mcs {
     /// # Safety
     /// As for [`Lock::acquire`].
     #[inline]
-    pub(super) unsafe fn enter(&self, place: &Place, wait: Wait) -> Option<u32> {
+    pub(super) unsafe fn enter(&self, place: &LockPlace, wait: Wait) -> Option<u32> {
         place.next.store(ptr::null_mut(), Ordering::Relaxed);
         place.state.store(WAITING, Ordering::Relaxed);
         // Release: the next thread finds the place as it was left just now. Acquire: this thread
@@ -60,7 +60,7 @@ impl Mcs {
 
     /// Takes the lock if no thread holds it.
     #[inline]
-    pub(super) fn try_enter(&self, place: &Place) -> bool {
+    pub(super) fn try_enter(&self, place: &LockPlace) -> bool {
         place.next.store(ptr::null_mut(), Ordering::Relaxed);
         // As in `enter`. Loading first leaves the line where it is.
         self.tail.load(Ordering::Relaxed).is_null()
@@ -80,7 +80,7 @@ impl Mcs {
     /// # Safety
     /// As for [`Lock::release`].
     #[inline]
-    pub(super) unsafe fn successor(&self, place: &Place) -> Option<*mut Place> {
+    pub(super) unsafe fn successor(&self, place: &LockPlace) -> Option<*mut LockPlace> {
         let mut next = place.next.load(Ordering::Acquire);
         if next.is_null() {
             if self.leave_empty(place) {
@@ -107,13 +107,13 @@ impl Mcs {
 
     /// True if a thread has queued behind.
     #[inline]
-    pub(super) fn has_successor(&self, place: &Place) -> bool {
+    pub(super) fn has_successor(&self, place: &LockPlace) -> bool {
         !ptr::eq(self.tail.load(Ordering::Relaxed), place)
     }
 
     /// Empties the queue, if no thread came after `place`.
     #[inline]
-    pub(super) fn leave_empty(&self, place: &Place) -> bool {
+    pub(super) fn leave_empty(&self, place: &LockPlace) -> bool {
         // Release: what was written under the lock is visible to the next that finds the queue
         // empty.
         self.tail
@@ -128,7 +128,7 @@ impl Mcs {
 }
 
 /// Waits at a place until it is granted, and returns the word of the grant.
-fn await_grant(place: &Place, wait: Wait) -> u32 {
+fn await_grant(place: &LockPlace, wait: Wait) -> u32 {
     // Acquire, here and below, pairs with the Release in `grant`.
     if !wait.until(|| place.state.load(Ordering::Acquire) >= GRANTED)
         && place
@@ -147,7 +147,7 @@ fn await_grant(place: &Place, wait: Wait) -> u32 {
 ///
 /// # Safety
 /// It waits there, and no other thread grants it the lock.
-pub(super) unsafe fn grant(next: *mut Place, word: u32) {
+pub(super) unsafe fn grant(next: *mut LockPlace, word: u32) {
     // SAFETY: the place is there until it is granted, which is done here.
     let state = unsafe { &raw const (*next).state };
     // Release: what was written under the lock goes with it.
@@ -167,18 +167,18 @@ impl Default for Mcs {
 // SAFETY: one place at a time is the first of the queue, or granted by the one before.
 unsafe impl Lock for Mcs {
     #[inline]
-    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
+    unsafe fn acquire(&self, place: &LockPlace, wait: Wait) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.enter(place, wait) }.is_some()
     }
 
     #[inline]
-    unsafe fn try_acquire(&self, place: &Place) -> bool {
+    unsafe fn try_acquire(&self, place: &LockPlace) -> bool {
         self.try_enter(place)
     }
 
     #[inline]
-    unsafe fn release(&self, place: &Place) {
+    unsafe fn release(&self, place: &LockPlace) {
         // SAFETY: as the caller promises; who comes next waits, and only the holder grants.
         unsafe {
             if let Some(next) = self.successor(place) {
@@ -187,7 +187,7 @@ unsafe impl Lock for Mcs {
         }
     }
 
-    fn is_awaited(&self, place: &Place) -> bool {
+    fn is_awaited(&self, place: &LockPlace) -> bool {
         self.has_successor(place)
     }
 

@@ -38,16 +38,16 @@ use hearth_sys::futex::Word;
 /// | `next` | the successor, once | its owner, on hand-over |
 /// | `state` | its owner, queueing and falling asleep; the predecessor, on hand-over, once | both |
 /// | `group` | its owner, before it queues | its owner; in a cohort, on hand-over |
-pub struct Place {
-    pub(crate) next: AtomicPtr<Place>,
+pub struct LockPlace {
+    pub(crate) next: AtomicPtr<LockPlace>,
     pub(crate) state: Word,
     pub(crate) group: AtomicU32,
 }
 
-impl Place {
+impl LockPlace {
     /// A place that no lock uses.
-    pub fn new() -> Place {
-        Place {
+    pub fn new() -> LockPlace {
+        LockPlace {
             next: AtomicPtr::new(std::ptr::null_mut()),
             state: Word::new(0),
             group: AtomicU32::new(0),
@@ -55,9 +55,9 @@ impl Place {
     }
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::new()
+impl Default for LockPlace {
+    fn default() -> LockPlace {
+        LockPlace::new()
     }
 }
 
@@ -73,23 +73,23 @@ pub unsafe trait Lock: Send + Sync {
     /// # Safety
     /// The place is used for nothing else, and neither moves nor goes away, until `release` with
     /// the same place has returned. The calling thread does not hold the lock.
-    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool;
+    unsafe fn acquire(&self, place: &LockPlace, wait: Wait) -> bool;
 
     /// Takes the lock if it is free.
     ///
     /// # Safety
     /// As for `acquire`, if it succeeds.
-    unsafe fn try_acquire(&self, place: &Place) -> bool;
+    unsafe fn try_acquire(&self, place: &LockPlace) -> bool;
 
     /// Releases the lock, to a waiter if there is one.
     ///
     /// # Safety
     /// The calling thread took it with this place and has not released it since.
-    unsafe fn release(&self, place: &Place);
+    unsafe fn release(&self, place: &LockPlace);
 
     /// True if a thread waits for it. For the holder; a hint, as a newcomer may not be visible yet,
     /// and spinning waiters may be unknown.
-    fn is_awaited(&self, place: &Place) -> bool;
+    fn is_awaited(&self, place: &LockPlace) -> bool;
 
     /// True if a thread holds it. A hint.
     fn is_held(&self) -> bool;
@@ -160,7 +160,7 @@ impl AnyLock {
 // SAFETY: each of them keeps the promise.
 unsafe impl Lock for AnyLock {
     #[inline]
-    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
+    unsafe fn acquire(&self, place: &LockPlace, wait: Wait) -> bool {
         // SAFETY: as the caller promises, here and in the other arms.
         unsafe {
             match self {
@@ -173,7 +173,7 @@ unsafe impl Lock for AnyLock {
     }
 
     #[inline]
-    unsafe fn try_acquire(&self, place: &Place) -> bool {
+    unsafe fn try_acquire(&self, place: &LockPlace) -> bool {
         // SAFETY: as the caller promises, here and in the other arms.
         unsafe {
             match self {
@@ -186,7 +186,7 @@ unsafe impl Lock for AnyLock {
     }
 
     #[inline]
-    unsafe fn release(&self, place: &Place) {
+    unsafe fn release(&self, place: &LockPlace) {
         // SAFETY: as the caller promises, here and in the other arms.
         unsafe {
             match self {
@@ -198,7 +198,7 @@ unsafe impl Lock for AnyLock {
         }
     }
 
-    fn is_awaited(&self, place: &Place) -> bool {
+    fn is_awaited(&self, place: &LockPlace) -> bool {
         match self {
             AnyLock::Mutex(lock) => lock.is_awaited(place),
             AnyLock::Ticket(lock) => lock.is_awaited(place),

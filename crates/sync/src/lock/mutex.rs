@@ -1,6 +1,6 @@
 //! Mutex: a word that is free, held, or held while a thread sleeps.
 
-use super::{Lock, Place};
+use super::{Lock, LockPlace};
 use crate::waiting::Wait;
 use hearth_atomics::Ordering;
 #[cfg(not(loom))]
@@ -76,7 +76,7 @@ impl Default for Mutex {
 // SAFETY: only one exchange takes the word away from FREE, and only the holder puts it back.
 unsafe impl Lock for Mutex {
     #[inline]
-    unsafe fn acquire(&self, _: &Place, wait: Wait) -> bool {
+    unsafe fn acquire(&self, _: &LockPlace, wait: Wait) -> bool {
         let has_to_wait = !self.take(HELD);
         if has_to_wait {
             self.acquire_slow(wait);
@@ -85,12 +85,12 @@ unsafe impl Lock for Mutex {
     }
 
     #[inline]
-    unsafe fn try_acquire(&self, _: &Place) -> bool {
+    unsafe fn try_acquire(&self, _: &LockPlace) -> bool {
         self.take(HELD)
     }
 
     #[inline]
-    unsafe fn release(&self, _: &Place) {
+    unsafe fn release(&self, _: &LockPlace) {
         // Release: what was written under the lock goes with it.
         if self.state.swap(FREE, Ordering::Release) == AWAITED {
             // SAFETY: a lock outlives the calls on it; in the kernel's case only the address is
@@ -99,7 +99,7 @@ unsafe impl Lock for Mutex {
         }
     }
 
-    fn is_awaited(&self, _: &Place) -> bool {
+    fn is_awaited(&self, _: &LockPlace) -> bool {
         self.state.load(Ordering::Relaxed) == AWAITED
     }
 

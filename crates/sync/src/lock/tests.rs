@@ -25,7 +25,7 @@ fn counts<L: Lock>(lock: L, wait: Wait, tries: bool) {
         for _ in 0..THREADS {
             scope.spawn(move || {
                 for _ in 0..EACH {
-                    let place = Place::new();
+                    let place = LockPlace::new();
                     // SAFETY: the place stays here until the lock is released.
                     unsafe {
                         if !(tries && counter.lock.try_acquire(&place)) {
@@ -58,7 +58,7 @@ fn every_lock_excludes_however_one_waits() {
 fn a_held_lock_is_not_had_by_trying() {
     for kind in LockKind::ALL {
         let lock = AnyLock::new(kind);
-        let (mine, other) = (Place::new(), Place::new());
+        let (mine, other) = (LockPlace::new(), LockPlace::new());
         // SAFETY: both places stay here.
         unsafe {
             assert!(lock.try_acquire(&mine), "{kind}");

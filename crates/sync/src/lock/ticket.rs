@@ -1,6 +1,6 @@
 //! Ticket lock: numbers are drawn, and called in order.
 
-use super::{Lock, Place};
+use super::{Lock, LockPlace};
 use crate::waiting::Wait;
 use hearth_atomics::{AtomicU32, Ordering, spin_loop};
 use hearth_sys::futex::Word;
@@ -98,7 +98,7 @@ impl Default for Ticket {
 // SAFETY: each number is drawn once, and called only by the holder of the one before.
 unsafe impl Lock for Ticket {
     #[inline]
-    unsafe fn acquire(&self, _: &Place, wait: Wait) -> bool {
+    unsafe fn acquire(&self, _: &LockPlace, wait: Wait) -> bool {
         let mine = self.next.fetch_add(1, Ordering::Relaxed);
         let has_to_wait = self.ahead(mine) != 0;
         if has_to_wait {
@@ -108,7 +108,7 @@ unsafe impl Lock for Ticket {
     }
 
     #[inline]
-    unsafe fn try_acquire(&self, _: &Place) -> bool {
+    unsafe fn try_acquire(&self, _: &LockPlace) -> bool {
         // Acquire as in `ahead`. If `next` is still this number, it is drawn and called at once.
         let now = self.serving.load(Ordering::Acquire);
         self.next
@@ -122,7 +122,7 @@ unsafe impl Lock for Ticket {
     }
 
     #[inline]
-    unsafe fn release(&self, _: &Place) {
+    unsafe fn release(&self, _: &LockPlace) {
         let called = self.serving.load(Ordering::Relaxed).wrapping_add(1);
         self.serving.store(called, Ordering::Release);
         light_fence();
@@ -134,7 +134,7 @@ unsafe impl Lock for Ticket {
         }
     }
 
-    fn is_awaited(&self, _: &Place) -> bool {
+    fn is_awaited(&self, _: &LockPlace) -> bool {
         let serving = self.serving.load(Ordering::Relaxed);
         self.next.load(Ordering::Relaxed) != serving.wrapping_add(1)
     }

@@ -18,7 +18,7 @@ const DEPTH_MAX: u32 = 1 << 16;
 
 /// The chosen options.
 #[derive(Clone, Debug)]
-pub(super) struct Options {
+pub(super) struct SectionOptions {
     pub(super) mode: Mode,
     pub(super) lock: LockKind,
     pub(super) wait: Wait,
@@ -50,14 +50,14 @@ pub(super) struct Options {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct Builder<T> {
-    pub(super) options: Options,
+    pub(super) options: SectionOptions,
     data: PhantomData<fn(T)>,
 }
 
 impl<T: Send + 'static> Builder<T> {
     pub(super) fn new() -> Builder<T> {
         Builder {
-            options: Options {
+            options: SectionOptions {
                 mode: Mode::default(),
                 lock: LockKind::default(),
                 wait: Wait::default(),

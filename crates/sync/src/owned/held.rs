@@ -4,9 +4,9 @@ use super::pilot;
 use super::shared::{AUTO, POISONED, QUEUED, Shared};
 use super::tally::{SAMPLE_EVERY, Tally};
 use crate::inside::Inside;
-use crate::lock::{Lock, Place};
+use crate::lock::{Lock, LockPlace};
 use crate::mailbox::Mailbox;
-use crate::request::{DONE, Slot};
+use crate::request::{DONE, RequestSlot};
 use crate::thread;
 use crate::{CallError, Drain, Order};
 use hearth_atomics::Ordering;
@@ -14,7 +14,7 @@ use hearth_atomics::Ordering;
 /// Exclusive access to the section until dropped.
 pub(super) struct Held<'a, T> {
     pub(super) shared: &'a Shared<T>,
-    place: &'a Place,
+    place: &'a LockPlace,
     inside: &'a Inside,
     /// A closure has begun and not returned.
     is_running: bool,
@@ -22,7 +22,11 @@ pub(super) struct Held<'a, T> {
 
 impl<'a, T> Held<'a, T> {
     #[inline]
-    pub(super) fn new(shared: &'a Shared<T>, place: &'a Place, inside: &'a Inside) -> Held<'a, T> {
+    pub(super) fn new(
+        shared: &'a Shared<T>,
+        place: &'a LockPlace,
+        inside: &'a Inside,
+    ) -> Held<'a, T> {
         inside.enter();
         Held {
             shared,
@@ -98,7 +102,7 @@ impl<'a, T> Held<'a, T> {
     /// # Safety
     /// The slot is ASKED, and only the caller serves it.
     #[inline]
-    pub(super) unsafe fn serve(&self, slot: &Slot) {
+    pub(super) unsafe fn serve(&self, slot: &RequestSlot) {
         // SAFETY: as the caller promises; the lock is held.
         self.serve_with(|data| unsafe {
             slot.serve(data, |outcome| self.has_ended(data, outcome))

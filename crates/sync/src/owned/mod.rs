@@ -23,7 +23,7 @@ pub use builder::Builder;
 pub use tally::Statistics;
 
 use crate::{CallError, Mode, NoProprietor, Way};
-use builder::Options;
+use builder::SectionOptions;
 use hearth_atomics::{Ordering, fence};
 use hearth_sys::threading::yield_now;
 use reorder::NO_KEY;
@@ -66,7 +66,7 @@ impl<T: Send + 'static> Owned<T> {
         Builder::new()
     }
 
-    fn with_options(data: T, options: Options) -> Result<Owned<T>, NoProprietor> {
+    fn with_options(data: T, options: SectionOptions) -> Result<Owned<T>, NoProprietor> {
         let (mode, way) = (options.mode, options.mode.first_way());
         let shared = Arc::new(Shared::new(data, options, way));
         let owned = Owned { shared };

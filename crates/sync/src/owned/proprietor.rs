@@ -8,7 +8,7 @@ use hearth_sys::affinity;
 use super::held::Held;
 use super::shared::{ASTRAY, CLOSED, Shared, WAY};
 use crate::inside::{self, Inside};
-use crate::lock::{Lock, Place};
+use crate::lock::{Lock, LockPlace};
 use crate::request::drop_quietly;
 use crate::{NoProprietor, Way};
 use hearth_atomics::Ordering;
@@ -67,7 +67,10 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
     inside::owns(std::ptr::from_ref(shared).cast());
     let mut rounds = 0;
     loop {
-        let (place, inside) = (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()));
+        let (place, inside) = (
+            LockPlace::new(),
+            Inside::new(std::ptr::from_ref(shared).cast()),
+        );
         // SAFETY: both stay in this frame, which the guard does not leave; the proprietor is inside
         // of nothing.
         let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };

@@ -5,7 +5,7 @@
 
 use super::held::Held;
 use super::shared::{DEAD, Shared};
-use crate::request::Slot;
+use crate::request::RequestSlot;
 use hearth_atomics::Ordering;
 use hearth_sys::futex::Word;
 
@@ -61,12 +61,12 @@ pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
 /// Requests taken from their mailboxes. Those not served when this is dropped are refused.
 struct Round<'a> {
     control: &'a Word,
-    requests: Vec<(u64, &'a Slot)>,
+    requests: Vec<(u64, &'a RequestSlot)>,
     next: usize,
 }
 
 impl<'a> Round<'a> {
-    fn next(&mut self) -> Option<&'a Slot> {
+    fn next(&mut self) -> Option<&'a RequestSlot> {
         let (_, slot) = self.requests.get(self.next)?;
         self.next += 1;
         Some(slot)

@@ -5,14 +5,14 @@ use std::thread::JoinHandle;
 
 use hearth_sys::clock::Stamps;
 
-use super::builder::Options;
+use super::builder::SectionOptions;
 use super::held::Held;
 use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
 use crate::inside::{Inside, is_inside};
-use crate::lock::{AnyLock, Lock, Place};
+use crate::lock::{AnyLock, Lock, LockPlace};
 use crate::mailbox::{Mailbox, Mailboxes};
-use crate::request::Slot;
+use crate::request::RequestSlot;
 use crate::thread;
 use crate::{CallError, Way};
 #[cfg(feature = "research")]
@@ -67,7 +67,7 @@ pub(super) struct Shared<T> {
 #[repr(C, align(128))]
 pub(super) struct Front {
     pub(super) control: Word,
-    pub(super) options: Options,
+    pub(super) options: SectionOptions,
     pub(super) mailboxes: OnceLock<Mailboxes>,
     #[cfg(feature = "research")]
     pub(super) ring: Option<Ring>,
@@ -105,7 +105,7 @@ fn stamps() -> Stamps {
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(data: T, options: Options, way: Way) -> Shared<T> {
+    pub(super) fn new(data: T, options: SectionOptions, way: Way) -> Shared<T> {
         hearth_sys::membarrier::prepare_fences();
         #[cfg(feature = "research")]
         // Room for one message of each client at once, and as many posted.
@@ -206,7 +206,7 @@ impl<T> Shared<T> {
 
     #[inline]
     fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> Result<R, CallError> {
-        let (place, inside) = (Place::new(), Inside::new(self.address()));
+        let (place, inside) = (LockPlace::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
         // inside.
         let mut held = unsafe { self.acquire(&place, &inside) };
@@ -236,7 +236,7 @@ impl<T> Shared<T> {
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
     {
-        let (place, inside) = (Place::new(), Inside::new(self.address()));
+        let (place, inside) = (LockPlace::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
         // inside.
         if let Some(mut held) = unsafe { self.try_acquire(&place, &inside) } {
@@ -297,7 +297,7 @@ impl<T> Shared<T> {
 
     /// The client's next line, once its last request there is answered.
     #[inline]
-    fn free_slot<'m>(&self, mailbox: &'m Mailbox) -> &'m Slot {
+    fn free_slot<'m>(&self, mailbox: &'m Mailbox) -> &'m RequestSlot {
         let slot = mailbox.next();
         if slot.is_asked() {
             self.has_asked();
@@ -352,7 +352,7 @@ impl<T> Shared<T> {
     #[inline]
     pub(super) unsafe fn acquire<'a>(
         &'a self,
-        place: &'a Place,
+        place: &'a LockPlace,
         inside: &'a Inside,
     ) -> Held<'a, T> {
         // SAFETY: as the caller promises.
@@ -366,7 +366,7 @@ impl<T> Shared<T> {
     /// # Safety
     /// As for `acquire`.
     #[cold]
-    unsafe fn acquire_slow<'a>(&'a self, place: &'a Place, inside: &'a Inside) -> Held<'a, T> {
+    unsafe fn acquire_slow<'a>(&'a self, place: &'a LockPlace, inside: &'a Inside) -> Held<'a, T> {
         let begin = self.front.stamps.ticks();
         let waiters = &self.waiters.0;
         // The proprietor keeps the lock while it looks for requests, and reads this count. Relaxed,
@@ -390,7 +390,7 @@ impl<T> Shared<T> {
     #[inline]
     unsafe fn try_acquire<'a>(
         &'a self,
-        place: &'a Place,
+        place: &'a LockPlace,
         inside: &'a Inside,
     ) -> Option<Held<'a, T>> {
         // SAFETY: as the caller promises.
@@ -403,7 +403,7 @@ impl<T> Shared<T> {
     /// As for `acquire`.
     pub(super) unsafe fn acquire_as_proprietor<'a>(
         &'a self,
-        place: &'a Place,
+        place: &'a LockPlace,
         inside: &'a Inside,
     ) -> Held<'a, T> {
         // SAFETY: as the caller promises.
@@ -468,7 +468,7 @@ impl<T> Shared<T> {
         if is_inside(self.address()) {
             return;
         }
-        let (place, inside) = (Place::new(), Inside::new(self.address()));
+        let (place, inside) = (LockPlace::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
         // inside.
         let held = unsafe { self.acquire(&place, &inside) };
@@ -477,7 +477,7 @@ impl<T> Shared<T> {
 
     /// Runs something that needs the lock and not the data.
     fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
-        let (place, inside) = (Place::new(), Inside::new(self.address()));
+        let (place, inside) = (LockPlace::new(), Inside::new(self.address()));
         // A thread inside holds the lock already.
         let _held = (!is_inside(self.address())).then(|| {
             // SAFETY: both stay in this frame, which the guard does not leave; the caller is not

@@ -10,7 +10,7 @@ use super::proprietor::Pause;
 use super::shared::Shared;
 use super::*;
 use crate::inside::{Inside, serves_as_proprietor};
-use crate::lock::{Lock, Place};
+use crate::lock::{Lock, LockPlace};
 use crate::mailbox::Mailbox;
 use crate::{LockKind, Queue, Wait};
 use hearth_sys::threading::yield_now;
@@ -39,8 +39,11 @@ fn post(shared: &Shared<Vec<u32>>, value: u32) {
         .unwrap();
 }
 
-fn places(shared: &Shared<Vec<u32>>) -> (Place, Inside) {
-    (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()))
+fn places(shared: &Shared<Vec<u32>>) -> (LockPlace, Inside) {
+    (
+        LockPlace::new(),
+        Inside::new(std::ptr::from_ref(shared).cast()),
+    )
 }
 
 fn wait_until(mut is_so: impl FnMut() -> bool) {

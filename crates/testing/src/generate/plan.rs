@@ -6,7 +6,7 @@ use super::streams::Streams;
 use crate::tree::*;
 
 /// Components of one pattern, and their use by the main sequence.
-pub(super) enum Plan {
+pub(super) enum PatternPlan {
     /// One thread of control moves between them: all may print.
     Servers(Servers),
     /// They run side by side: only the main sequence prints.
@@ -14,22 +14,22 @@ pub(super) enum Plan {
 }
 
 impl Generator {
-    pub(super) fn plan(&mut self, size: usize) -> Plan {
+    pub(super) fn plan(&mut self, size: usize) -> PatternPlan {
         let outer = std::mem::take(&mut self.scope);
         let plan = if self.random.chance(60) {
-            Plan::Servers(self.servers(size))
+            PatternPlan::Servers(self.servers(size))
         } else {
-            Plan::Streams(self.streams(size))
+            PatternPlan::Streams(self.streams(size))
         };
         self.scope = outer;
         plan
     }
 
     /// The statements of the main sequence that carry out a plan.
-    pub(super) fn stage(&mut self, plan: Plan) -> Vec<Stmt> {
+    pub(super) fn stage(&mut self, plan: PatternPlan) -> Vec<Stmt> {
         match plan {
-            Plan::Servers(servers) => self.use_servers(&servers),
-            Plan::Streams(streams) => self.use_streams(&streams),
+            PatternPlan::Servers(servers) => self.use_servers(&servers),
+            PatternPlan::Streams(streams) => self.use_streams(&streams),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The file that a meter fills and a study reads. Safe code, for both.
 //!
 //! ```text
-//! | 512 words, named by Slot | 4096 bytes of /proc/self/status at the end | records …
+//! | 512 words, named by MeterWord | 4096 bytes of /proc/self/status at the end | records …
 //! ```
 //!
 //! All numbers are little-endian.
@@ -69,7 +69,7 @@ impl Mode {
 /// A word of the file, by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Slot {
+pub enum MeterWord {
     /// [`MAGIC`].
     Magic,
     /// [`FORMAT`].
@@ -206,37 +206,43 @@ impl Readings {
         if bytes.len() < HEAD_BYTES {
             return None;
         }
-        let mode = Mode::of(word(&bytes, Slot::Mode as usize))?;
+        let mode = Mode::of(word(&bytes, MeterWord::Mode as usize))?;
         let readings = Readings { bytes, mode };
-        let is_ours = readings.get(Slot::Magic) == MAGIC && readings.get(Slot::Format) == FORMAT;
-        (is_ours && readings.get(Slot::Process) != 0).then_some(readings)
+        let is_ours =
+            readings.get(MeterWord::Magic) == MAGIC && readings.get(MeterWord::Format) == FORMAT;
+        (is_ours && readings.get(MeterWord::Process) != 0).then_some(readings)
     }
 
     /// A word.
     #[must_use]
-    pub fn get(&self, slot: Slot) -> u64 {
+    pub fn get(&self, slot: MeterWord) -> u64 {
         word(&self.bytes, slot as usize)
     }
 
     /// Blocks that were handed out: every call that made one, moves included.
     #[must_use]
     pub fn allocations(&self) -> u64 {
-        [Slot::Mallocs, Slot::Callocs, Slot::Aligned, Slot::Moved]
-            .map(|slot| self.get(slot))
-            .iter()
-            .sum()
+        [
+            MeterWord::Mallocs,
+            MeterWord::Callocs,
+            MeterWord::Aligned,
+            MeterWord::Moved,
+        ]
+        .map(|slot| self.get(slot))
+        .iter()
+        .sum()
     }
 
     /// Blocks that were taken back, moves included.
     #[must_use]
     pub fn releases(&self) -> u64 {
-        self.get(Slot::Frees) + self.get(Slot::Moved)
+        self.get(MeterWord::Frees) + self.get(MeterWord::Moved)
     }
 
     /// The process's own status file as it ended, if it did so by itself.
     #[must_use]
     pub fn status(&self) -> Option<&str> {
-        let length = (self.get(Slot::Status) as usize).min(WORDS_BYTES);
+        let length = (self.get(MeterWord::Status) as usize).min(WORDS_BYTES);
         let text = &self.bytes[WORDS_BYTES..WORDS_BYTES + length];
         std::str::from_utf8(text)
             .ok()
@@ -246,12 +252,14 @@ impl Readings {
     /// Did all records fit?
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.get(Slot::Records) <= self.get(Slot::Capacity)
+        self.get(MeterWord::Records) <= self.get(MeterWord::Capacity)
     }
 
     fn records(&self) -> std::slice::ChunksExact<'_, u8> {
         let size = self.mode.record_bytes().max(1);
-        let count = self.get(Slot::Records).min(self.get(Slot::Capacity)) as usize;
+        let count = self
+            .get(MeterWord::Records)
+            .min(self.get(MeterWord::Capacity)) as usize;
         let end = (HEAD_BYTES + count * size).min(self.bytes.len());
         self.bytes[HEAD_BYTES..end].chunks_exact(size)
     }

@@ -5,7 +5,9 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use super::format::{Call, FORMAT, FREED, HEAD_BYTES, MAGIC, Mode, Slot, VARIABLE, WORDS_BYTES};
+use super::format::{
+    Call, FORMAT, FREED, HEAD_BYTES, MAGIC, MeterWord, Mode, VARIABLE, WORDS_BYTES,
+};
 use crate::heap::{ALIGN, round_up};
 use crate::system;
 
@@ -143,21 +145,21 @@ impl Meter {
             }
             (start.cast::<AtomicU64>(), bytes)
         };
-        let get = |slot: Slot| {
+        let get = |slot: MeterWord| {
             // SAFETY: the words are mapped.
             unsafe { (*words.add(slot as usize)).load(Ordering::Relaxed) }
         };
-        let Some(mode) = Mode::of(get(Slot::Mode)) else {
+        let Some(mode) = Mode::of(get(MeterWord::Mode)) else {
             return;
         };
-        let needed = HEAD_BYTES + get(Slot::Capacity) as usize * mode.record_bytes();
-        if get(Slot::Magic) != MAGIC || get(Slot::Format) != FORMAT || bytes < needed {
+        let needed = HEAD_BYTES + get(MeterWord::Capacity) as usize * mode.record_bytes();
+        if get(MeterWord::Magic) != MAGIC || get(MeterWord::Format) != FORMAT || bytes < needed {
             return;
         }
         // SAFETY: no arguments; the word is mapped.
         let mine = unsafe {
             let process = libc::getpid().unsigned_abs().into();
-            (*words.add(Slot::Process as usize)).compare_exchange(
+            (*words.add(MeterWord::Process as usize)).compare_exchange(
                 0,
                 process,
                 Ordering::Relaxed,
@@ -174,15 +176,15 @@ impl Meter {
             if !overhead.is_null() {
                 // SAFETY: the allocators of this package export it with this type.
                 let overhead = unsafe { transmute::<*mut (), Overhead>(overhead)() };
-                figures.set(Slot::Overhead, overhead as u64);
+                figures.set(MeterWord::Overhead, overhead as u64);
             }
             let empty = (0..1000).map(|_| {
                 let begin = begin();
                 end() - begin
             });
-            figures.set(Slot::Empty, empty.min().unwrap_or(0));
-            figures.set(Slot::Unit, UNIT);
-            figures.set(Slot::Begin, begin());
+            figures.set(MeterWord::Empty, empty.min().unwrap_or(0));
+            figures.set(MeterWord::Unit, UNIT);
+            figures.set(MeterWord::Begin, begin());
         }
     }
 
@@ -204,20 +206,20 @@ struct Figures {
 }
 
 impl Figures {
-    fn word(&self, slot: Slot) -> &AtomicU64 {
+    fn word(&self, slot: MeterWord) -> &AtomicU64 {
         // SAFETY: the words are mapped, and stay so.
         unsafe { &*self.words.add(slot as usize) }
     }
 
-    fn set(&self, slot: Slot, value: u64) {
+    fn set(&self, slot: MeterWord, value: u64) {
         self.word(slot).store(value, Ordering::Relaxed);
     }
 
-    fn add(&self, slot: Slot, value: u64) {
+    fn add(&self, slot: MeterWord, value: u64) {
         self.word(slot).fetch_add(value, Ordering::Relaxed);
     }
 
-    fn max(&self, slot: Slot, value: u64) {
+    fn max(&self, slot: MeterWord, value: u64) {
         // Compared first: most values are not a new maximum.
         if self.word(slot).load(Ordering::Relaxed) < value {
             self.word(slot).fetch_max(value, Ordering::Relaxed);
@@ -230,8 +232,10 @@ impl Figures {
 
     /// The place of the next record; null when all are used.
     fn record(&self, mode: Mode) -> *mut u8 {
-        let at = self.word(Slot::Records).fetch_add(1, Ordering::Relaxed);
-        if at >= self.word(Slot::Capacity).load(Ordering::Relaxed) {
+        let at = self
+            .word(MeterWord::Records)
+            .fetch_add(1, Ordering::Relaxed);
+        if at >= self.word(MeterWord::Capacity).load(Ordering::Relaxed) {
             return ptr::null_mut();
         }
         let offset = HEAD_BYTES + at as usize * mode.record_bytes();
@@ -240,9 +244,9 @@ impl Figures {
 
     fn timed(&self, call: Call, time: u64) {
         let (max, sum) = match call {
-            Call::Allocate => (Slot::AllocateMax, Slot::AllocateSum),
-            Call::Free => (Slot::FreeMax, Slot::FreeSum),
-            Call::Realloc => (Slot::ReallocMax, Slot::ReallocSum),
+            Call::Allocate => (MeterWord::AllocateMax, MeterWord::AllocateSum),
+            Call::Free => (MeterWord::FreeMax, MeterWord::FreeSum),
+            Call::Realloc => (MeterWord::ReallocMax, MeterWord::ReallocSum),
         };
         self.max(max, time);
         self.add(sum, time);
@@ -266,15 +270,15 @@ impl Figures {
         if block.is_null() {
             return;
         }
-        self.add(Slot::Requested, bytes as u64);
-        self.max(Slot::Largest, bytes as u64);
+        self.add(MeterWord::Requested, bytes as u64);
+        self.max(MeterWord::Largest, bytes as u64);
         if self.is(Mode::Count) {
             let usable = METER.usable.load(Ordering::Relaxed);
             if !usable.is_null() {
                 // SAFETY: C's function of this type; the block is handed out.
                 let usable = unsafe { transmute::<*mut (), Usable>(usable)(block) };
                 // tcmalloc says 0 of what the C++ library gets while it is loaded.
-                self.add(Slot::Provided, usable.max(bytes) as u64);
+                self.add(MeterWord::Provided, usable.max(bytes) as u64);
             }
         } else if self.is(Mode::Trace) {
             self.traced(stamp, block, bytes as u64);
@@ -338,7 +342,7 @@ macro_rules! call {
 
 /// An allocation of `bytes` bytes by `allocate`, counted in `slot`.
 #[inline(always)]
-fn allocated(slot: Slot, bytes: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn allocated(slot: MeterWord, bytes: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
     let Some(figures) = METER.figures() else {
         return allocate();
     };
@@ -359,7 +363,7 @@ pub fn malloc(bytes: usize) -> *mut u8 {
     if !METER.is_ready() {
         return first(bytes);
     }
-    allocated(Slot::Mallocs, bytes, || call!(malloc as Malloc, bytes))
+    allocated(MeterWord::Mallocs, bytes, || call!(malloc as Malloc, bytes))
 }
 
 /// `calloc`.
@@ -368,7 +372,9 @@ pub fn calloc(count: usize, bytes: usize) -> *mut u8 {
     if !METER.is_ready() {
         return first(all);
     }
-    allocated(Slot::Callocs, all, || call!(calloc as Calloc, count, bytes))
+    allocated(MeterWord::Callocs, all, || {
+        call!(calloc as Calloc, count, bytes)
+    })
 }
 
 /// `memalign` and its kin.
@@ -376,7 +382,7 @@ pub fn memalign(align: usize, bytes: usize) -> *mut u8 {
     if !METER.is_ready() {
         return first(bytes);
     }
-    allocated(Slot::Aligned, bytes, || {
+    allocated(MeterWord::Aligned, bytes, || {
         call!(memalign as Memalign, align, bytes)
     })
 }
@@ -400,7 +406,7 @@ pub unsafe fn free(block: *mut u8) {
     let from = begin();
     call!(free as Free, block);
     let to = end();
-    figures.add(Slot::Frees, 1);
+    figures.add(MeterWord::Frees, 1);
     if figures.is(Mode::Time) {
         figures.timed(Call::Free, to - from);
     }
@@ -434,16 +440,16 @@ pub unsafe fn realloc(block: *mut u8, bytes: usize) -> *mut u8 {
     let from = begin();
     let moved = call!(realloc as Realloc, block, bytes);
     let to = end();
-    figures.add(Slot::Reallocs, 1);
+    figures.add(MeterWord::Reallocs, 1);
     if moved.is_null() && bytes == 0 {
-        figures.add(Slot::Frees, 1);
+        figures.add(MeterWord::Frees, 1);
     }
     let is_gone = !ptr::eq(moved, block) && (!moved.is_null() || bytes == 0);
     if is_gone && figures.is(Mode::Trace) {
         figures.traced(from, block, FREED);
     }
     if is_gone && !moved.is_null() {
-        figures.add(Slot::Moved, 1);
+        figures.add(MeterWord::Moved, 1);
         figures.got(moved, bytes, from);
     }
     if figures.is(Mode::Time) {
@@ -457,7 +463,7 @@ pub fn at_end() {
     let Some(figures) = METER.figures() else {
         return;
     };
-    figures.set(Slot::End, begin());
+    figures.set(MeterWord::End, begin());
     let mut text = [0u8; WORDS_BYTES];
     let Some(read) = system::read_file(b"/proc/self/status\0", &mut text) else {
         return;
@@ -465,7 +471,7 @@ pub fn at_end() {
     let place = figures.words.cast::<u8>().wrapping_add(WORDS_BYTES);
     // SAFETY: as many bytes are mapped behind the words.
     unsafe { place.copy_from_nonoverlapping(text.as_ptr(), read) };
-    figures.set(Slot::Status, read as u64);
+    figures.set(MeterWord::Status, read as u64);
 }
 
 /// From now on, children pass through: registered before the program's `main`.

@@ -16,7 +16,7 @@
 
 use std::ptr;
 
-use super::mapping::{Place, SMALL_MAX, cell, insert_map};
+use super::mapping::{ListId, SMALL_MAX, cell, insert_map};
 use super::tcb::Tcb;
 use crate::heap::{ALIGN, round_up};
 
@@ -102,8 +102,8 @@ impl Block {
         let kind = if size <= SMALL_MAX { SMALL } else { 0 };
         self.size_state = size as u32 | kind;
         (self.row, self.list) = match insert_map(size) {
-            Place::Small(number) => (0, number as u16),
-            Place::Normal(row, list) => (row as u16 + 1, list as u16),
+            ListId::Small(number) => (0, number as u16),
+            ListId::Normal(row, list) => (row as u16 + 1, list as u16),
         };
     }
 
@@ -115,10 +115,10 @@ impl Block {
 
     /// The list it belongs to, as kept in the header.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> ListId {
         match self.row {
-            0 => Place::Small(self.list as usize),
-            row => Place::Normal(row as usize - 1, self.list as usize),
+            0 => ListId::Small(self.list as usize),
+            row => ListId::Normal(row as usize - 1, self.list as usize),
         }
     }
 }
@@ -232,9 +232,9 @@ pub unsafe fn init_arena(arena: *mut Arena, size: usize, node: usize, owner: *mu
 
 /// A normal place's cell in the matrix, and whether the place is normal.
 #[must_use]
-pub fn matrix_cell(place: Place) -> Option<usize> {
+pub fn matrix_cell(place: ListId) -> Option<usize> {
     match place {
-        Place::Small(_) => None,
-        Place::Normal(row, list) => Some(cell(row, list)),
+        ListId::Small(_) => None,
+        ListId::Normal(row, list) => Some(cell(row, list)),
     }
 }

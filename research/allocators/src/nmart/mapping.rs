@@ -20,7 +20,7 @@ pub const SIZE_MAX: usize = (1 << 31) - 1;
 
 /// The list that keeps blocks of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ListId {
     /// By number, from 1 to 128: four times that many bytes.
     Small(usize),
     /// Row from 0 to 22, list from 0 to 63.
@@ -29,18 +29,18 @@ pub enum Place {
 
 /// The list that a block of `size` bytes belongs to; `size` is not 0.
 #[must_use]
-pub const fn insert_map(size: usize) -> Place {
+pub const fn insert_map(size: usize) -> ListId {
     if size <= SMALL_MAX {
-        return Place::Small(size.div_ceil(4));
+        return ListId::Small(size.div_ceil(4));
     }
     let i = size.ilog2();
     let j = (size >> (i - SL_LOG2)) - LISTS;
-    Place::Normal((i - FIRST_ROW_LOG2) as usize, j)
+    ListId::Normal((i - FIRST_ROW_LOG2) as usize, j)
 }
 
 /// The first list in which every block has `size` bytes or more, and the least size there.
 #[must_use]
-pub const fn search_map(size: usize) -> (Place, usize) {
+pub const fn search_map(size: usize) -> (ListId, usize) {
     if size <= SMALL_MAX {
         let place = insert_map(size);
         return (place, size.div_ceil(4) * 4);

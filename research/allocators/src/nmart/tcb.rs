@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::block::{Arena, Block, after, matrix_cell};
 use super::lock::Lock;
-use super::mapping::{LISTS, Place, ROWS, SMALL_LISTS, cell};
+use super::mapping::{LISTS, ListId, ROWS, SMALL_LISTS, cell};
 
 /// Fields that other threads write, on a cache line of their own.
 #[repr(C, align(64))]
@@ -54,9 +54,9 @@ impl Tcb {
     ///
     /// Looks at a bounded number of words: at most two of small lists, then at most three of normal
     /// ones.
-    pub fn find(&self, place: Place) -> *mut Block {
+    pub fn find(&self, place: ListId) -> *mut Block {
         let rows = match place {
-            Place::Small(number) => {
+            ListId::Small(number) => {
                 let bit = number - 1;
                 let (word, bit) = (bit / 64, bit % 64);
                 let here = self.small_bits[word] & (u64::MAX << bit);
@@ -68,7 +68,7 @@ impl Tcb {
                 }
                 self.row_bits
             }
-            Place::Normal(row, list) => {
+            ListId::Normal(row, list) => {
                 let here = self.list_bits[row] & (u64::MAX << list);
                 if here != 0 {
                     return self.matrix[cell(row, here.trailing_zeros() as usize)];
@@ -131,33 +131,33 @@ impl Tcb {
         }
     }
 
-    fn head_mut(&mut self, place: Place) -> &mut *mut Block {
+    fn head_mut(&mut self, place: ListId) -> &mut *mut Block {
         match (place, matrix_cell(place)) {
             (_, Some(cell)) => &mut self.matrix[cell],
-            (Place::Small(number), _) | (Place::Normal(number, _), _) => {
+            (ListId::Small(number), _) | (ListId::Normal(number, _), _) => {
                 &mut self.small[number - 1]
             }
         }
     }
 
-    fn mark(&mut self, place: Place) {
+    fn mark(&mut self, place: ListId) {
         match place {
-            Place::Small(number) => {
+            ListId::Small(number) => {
                 self.small_bits[(number - 1) / 64] |= 1 << ((number - 1) % 64);
             }
-            Place::Normal(row, list) => {
+            ListId::Normal(row, list) => {
                 self.list_bits[row] |= 1 << list;
                 self.row_bits |= 1 << row;
             }
         }
     }
 
-    fn unmark(&mut self, place: Place) {
+    fn unmark(&mut self, place: ListId) {
         match place {
-            Place::Small(number) => {
+            ListId::Small(number) => {
                 self.small_bits[(number - 1) / 64] &= !(1 << ((number - 1) % 64));
             }
-            Place::Normal(row, list) => {
+            ListId::Normal(row, list) => {
                 self.list_bits[row] &= !(1 << list);
                 if self.list_bits[row] == 0 {
                     self.row_bits &= !(1 << row);
@@ -225,7 +225,7 @@ impl Tcb {
             let is_marked = (self.small_bits[(number - 1) / 64] >> ((number - 1) % 64)) & 1 == 1;
             // SAFETY: the caller's promise.
             listed +=
-                unsafe { check_list(self.small[number - 1], Place::Small(number), is_marked)? };
+                unsafe { check_list(self.small[number - 1], ListId::Small(number), is_marked)? };
         }
         for row in 0..ROWS {
             if (self.row_bits >> row) & 1 != u32::from(self.list_bits[row] != 0) {
@@ -233,7 +233,7 @@ impl Tcb {
             }
             for list in 0..LISTS {
                 let is_marked = (self.list_bits[row] >> list) & 1 == 1;
-                let place = Place::Normal(row, list);
+                let place = ListId::Normal(row, list);
                 // SAFETY: the caller's promise.
                 listed += unsafe { check_list(self.matrix[cell(row, list)], place, is_marked)? };
             }
@@ -301,7 +301,7 @@ impl Tcb {
 ///
 /// # Safety
 /// The caller owns the heap that the list is of.
-unsafe fn check_list(head: *mut Block, place: Place, is_marked: bool) -> Result<usize, String> {
+unsafe fn check_list(head: *mut Block, place: ListId, is_marked: bool) -> Result<usize, String> {
     if is_marked == head.is_null() {
         return Err(format!("{place:?}: its bit says otherwise"));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use hearth_lang::compile::{Options, compile};
+use hearth_lang::compile::{CompileOptions, compile};
 use hearth_stats::{Ratio, median, ratio};
 use hearth_testing::toolchain::{Toolchain, Workshop};
 
@@ -220,7 +220,7 @@ impl Programs {
         let source = peers::folder().join(&name);
         let text = std::fs::read_to_string(&source)
             .map_err(|error| format!("{}: {error}", source.display()))?;
-        let mut c = compile(&text, &name, &Options::default())
+        let mut c = compile(&text, &name, &CompileOptions::default())
             .c
             .ok_or(format!("{name} has mistakes"))?;
         if key.calls {

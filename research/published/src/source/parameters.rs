@@ -1,6 +1,6 @@
 //! Parameters of the equations, and the source's two machines.
 
-use hearth_machine::profile::{Carrier, Level as Place, Profile};
+use hearth_machine::profile::{Carrier, Level as StoredLevel, Profile};
 
 use super::{Access, Slope, Type};
 
@@ -229,7 +229,7 @@ impl Parameters {
         let levels = profile.caches.iter().filter_map(|cache| {
             Some(Level {
                 capacity_bytes: cache.capacity_bytes()? as u64,
-                latency: latency(Place::Cache(cache.level))?,
+                latency: latency(StoredLevel::Cache(cache.level))?,
             })
         });
         let line = topology.caches().iter().find_map(|cache| cache.line);
@@ -239,7 +239,7 @@ impl Parameters {
             word_bytes: 8.0,
             line_bytes: f64::from(line.unwrap_or(64).max(1)),
             levels: levels.collect(),
-            memory: latency(Place::Memory).unwrap_or(Latency::equal(0.0)),
+            memory: latency(StoredLevel::Memory).unwrap_or(Latency::equal(0.0)),
             zero_data,
             beyond: None,
             printed: None,

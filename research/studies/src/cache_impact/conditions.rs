@@ -3,7 +3,7 @@
 
 use hearth_sys::{Refused, System, procfs, schedule};
 
-use super::options::Options;
+use super::options::CacheImpactOptions;
 use super::results::Results;
 use super::snapshot::Snapshot;
 use super::sweep::Unit;
@@ -12,7 +12,10 @@ use super::sweep::Unit;
 const MEMORY_PART: u64 = 4;
 
 /// The options without sizes that this machine has no memory for, and what to say about it.
-pub(super) fn fitting(system: &dyn System, options: &Options) -> (Options, Option<String>) {
+pub(super) fn fitting(
+    system: &dyn System,
+    options: &CacheImpactOptions,
+) -> (CacheImpactOptions, Option<String>) {
     let text = system.read("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
     let free_kib: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
@@ -21,7 +24,7 @@ pub(super) fn fitting(system: &dyn System, options: &Options) -> (Options, Optio
     if wanted <= most {
         return (options.clone(), None);
     }
-    let fitting = Options {
+    let fitting = CacheImpactOptions {
         bytes_max: most,
         ..options.clone()
     };

@@ -25,7 +25,7 @@ use hearth_sys::affinity;
 use hearth_sys::mapping::{HugePages, LINE_BYTES, MapOptions, Mapping};
 use hearth_sys::semaphore::Semaphore;
 
-use super::options::{Defect, Options, Start};
+use super::options::{CacheImpactOptions, Defect, Start};
 use super::site::Places;
 use super::snapshot::{Events, Snapshot};
 use crate::StudyError;
@@ -188,7 +188,7 @@ pub struct Exchanger {
 impl Exchanger {
     /// Creates an exchanger that behaves as the options say.
     #[must_use]
-    pub fn new(options: &Options) -> Exchanger {
+    pub fn new(options: &CacheImpactOptions) -> Exchanger {
         Exchanger {
             stopwatch: Stopwatch::default(),
             before: Snapshot::spare(),

@@ -30,7 +30,7 @@ pub mod timers;
 pub mod verdict;
 
 pub use crate::Outcome;
-pub use options::{Defect, Experiment, Options, Sizes, Start};
+pub use options::{CacheImpactOptions, Defect, Experiment, Sizes, Start};
 pub use results::{Folder, Results};
 pub use session::{Progress, run};
 

@@ -195,7 +195,7 @@ pub enum Start {
 
 /// Options of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct CacheImpactOptions {
     /// A sixth of the sizes, fewer repeats: a look, not a result.
     pub quick: bool,
     /// Timed runs for each size; `None` is the source's 10, or 3 if quick.
@@ -218,9 +218,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for CacheImpactOptions {
     fn default() -> Self {
-        Options {
+        CacheImpactOptions {
             quick: false,
             repeats: None,
             sweeps: 1,
@@ -239,7 +239,7 @@ impl Default for Options {
 const REPEATS_MAX: u32 = 1000;
 const SWEEPS_MAX: u32 = 100;
 
-impl Options {
+impl CacheImpactOptions {
     /// Timed runs for each size.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -295,7 +295,7 @@ impl Options {
     /// results made with others; `None` if they can be joined. More experiments may be asked for
     /// later.
     #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
+    pub fn differs(&self, other: &CacheImpactOptions) -> Option<&'static str> {
         let differences = [
             (self.bytes() != other.bytes(), "the sizes"),
             (self.repeats() != other.repeats(), "the repeats"),

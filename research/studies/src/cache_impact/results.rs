@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::options::Options;
+use super::options::CacheImpactOptions;
 use super::record::{self, Kind, RUNS_HEAD, Row, Sweep};
 use super::ring::Ring;
 use super::site::Site;
@@ -64,7 +64,7 @@ pub struct Results {
     /// The site: machine and hardware threads.
     pub site: Site,
     /// The options of the run.
-    pub options: Options,
+    pub options: CacheImpactOptions,
     /// Time taken so far, in seconds.
     pub seconds: f64,
     /// All that was asked for is there.
@@ -101,7 +101,7 @@ pub struct Results {
 impl Results {
     /// Creates results without runs.
     #[must_use]
-    pub fn new(site: Site, options: Options) -> Results {
+    pub fn new(site: Site, options: CacheImpactOptions) -> Results {
         Results {
             format: FORMAT,
             hearth_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -188,7 +188,7 @@ impl Folder {
     pub fn open(
         path: &Path,
         site: Site,
-        options: &Options,
+        options: &CacheImpactOptions,
         resume: bool,
     ) -> Result<(Folder, Results), StudyError> {
         let folder = Folder::at(path);

@@ -17,7 +17,7 @@ use hearth_sys::clock::Clock;
 
 use super::conditions::{Priority, Steal, fitting, notes};
 use super::exchange::{Arena, Exchanger};
-use super::options::{Defect, Experiment, Options};
+use super::options::{CacheImpactOptions, Defect, Experiment};
 use super::record::{Kind, Row, Sweep};
 use super::results::{Folder, Results, Tables, ZeroData};
 use super::site::{Places, Site};
@@ -47,7 +47,7 @@ pub struct Progress {
 /// memory, no threads.
 pub fn run(
     system: &dyn System,
-    options: &Options,
+    options: &CacheImpactOptions,
     folder: &Path,
     resume: bool,
     cancel: &AtomicBool,
@@ -90,7 +90,7 @@ pub fn run(
 
 struct Session<'a> {
     system: &'a dyn System,
-    options: Options,
+    options: CacheImpactOptions,
     folder: &'a Folder,
     cancel: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),

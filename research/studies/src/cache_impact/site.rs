@@ -7,7 +7,7 @@ use hearth_published::source::Type;
 use hearth_sys::System;
 use serde::{Deserialize, Serialize};
 
-use super::options::{Defect, Options};
+use super::options::{CacheImpactOptions, Defect};
 use crate::StudyError;
 
 /// A cache as the system claims it.
@@ -76,7 +76,7 @@ impl Site {
     ///
     /// # Errors
     /// They do not describe a machine.
-    pub fn read(system: &dyn System, options: &Options) -> Result<Site, StudyError> {
+    pub fn read(system: &dyn System, options: &CacheImpactOptions) -> Result<Site, StudyError> {
         let machine = |why: String| StudyError::Machine { why };
         let capture = Capture::gather(&mut Files(system));
         let Reading {

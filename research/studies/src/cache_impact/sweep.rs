@@ -7,7 +7,7 @@ use hearth_sys::clock::{Clock, Source};
 use serde::{Deserialize, Serialize};
 
 use super::exchange::{Arena, CONSTANT, FRESH_ABOVE_BYTES, Run, fresh, interval};
-use super::options::{Defect, Options, Start};
+use super::options::{CacheImpactOptions, Defect, Start};
 use super::snapshot::Snapshot;
 use crate::StudyError;
 
@@ -107,7 +107,7 @@ pub struct Sweeper {
 impl Sweeper {
     /// Creates a sweeper that behaves as the options say.
     #[must_use]
-    pub fn new(clock: Clock, options: &Options) -> Sweeper {
+    pub fn new(clock: Clock, options: &CacheImpactOptions) -> Sweeper {
         Sweeper {
             clock,
             before: Snapshot::spare(),

@@ -61,7 +61,7 @@ pub struct Evidence {
 
 /// A question and its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct JudgedQuestion {
     /// `RQ`, `RQ1` to `RQ4`, as the source's introduction numbers them.
     pub question: &'static str,
     /// The question in words.
@@ -78,7 +78,7 @@ pub struct Verdict {
     pub cannot_show: Vec<String>,
 }
 
-impl Verdict {
+impl JudgedQuestion {
     /// True if the answer agrees with the published one; `None` if there is no answer.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {
@@ -208,7 +208,7 @@ impl Evidence {
 
     /// The answers to all questions, in order.
     #[must_use]
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    pub fn verdicts(&self) -> Vec<JudgedQuestion> {
         vec![
             self.whether_to_consider(),
             self.speed_up(
@@ -236,7 +236,7 @@ impl Evidence {
         published: (Answer, &'static str),
         (answer, because): (Answer, String),
         kinds: &[Type],
-    ) -> Verdict {
+    ) -> JudgedQuestion {
         let missing = kinds.iter().filter(|&&kind| self.of(kind).is_empty());
         let missing = missing.map(|kind| {
             let what = match kind {
@@ -246,7 +246,7 @@ impl Evidence {
             };
             format!("type {} ({what}) was not measured", kind.number())
         });
-        Verdict {
+        JudgedQuestion {
             question,
             asks,
             published: published.0,
@@ -257,7 +257,7 @@ impl Evidence {
         }
     }
 
-    fn whether_to_consider(&self) -> Verdict {
+    fn whether_to_consider(&self) -> JudgedQuestion {
         let kinds = [Type::Two, Type::Three];
         let measured = kinds.into_iter().filter(|&kind| !self.of(kind).is_empty());
         let mut reasons = Vec::new();
@@ -298,7 +298,7 @@ impl Evidence {
         question: &'static str,
         asks: &'static str,
         published_words: &'static str,
-    ) -> Verdict {
+    ) -> JudgedQuestion {
         let differences = self.differences(kind);
         let answer = if differences.len() < LASTING_SIZES {
             (
@@ -349,7 +349,7 @@ impl Evidence {
         text
     }
 
-    fn precision(&self) -> Verdict {
+    fn precision(&self) -> JudgedQuestion {
         let mut pairs = Vec::new();
         let mut correlations = Vec::new();
         for kind in self.kinds() {
@@ -449,7 +449,7 @@ impl Evidence {
         all.filter(|(_, placements)| placements.len() > 1).collect()
     }
 
-    fn scheduler(&self) -> Verdict {
+    fn scheduler(&self) -> JudgedQuestion {
         let at = self.by_size();
         let regrets: Vec<f64> = at
             .iter()

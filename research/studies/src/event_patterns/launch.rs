@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cachet_load::{Failed, Generator, Plan, Protocol, Run, Target};
+use cachet_load::{Failed, Generator, LoadPlan, Protocol, Run, Target};
 use hearth_sys::clock::steady_ns;
 use hearth_sys::usage::{self, Whose};
 use hearth_sys::{Linux, System, affinity, procfs};
 
 use super::figures::{Moment, figures};
-use super::options::{CONNECTIONS, MESSAGE_BYTES, Options};
+use super::options::{CONNECTIONS, EventPatternsOptions, MESSAGE_BYTES};
 use super::plan::Case;
 use super::server::LISTENING;
 use super::snapshot::Snapshot;
@@ -122,7 +122,7 @@ pub fn run(
     program: &Path,
     case: &Case,
     cores: &Cores,
-    options: &Options,
+    options: &EventPatternsOptions,
     cancel: &AtomicBool,
 ) -> Result<Ended, StudyError> {
     // Its clients inherit it.
@@ -139,7 +139,7 @@ pub fn run(
             });
         }
     };
-    let plan = Plan::new(process.target.clone())
+    let plan = LoadPlan::new(process.target.clone())
         .protocol(Protocol::Echo {
             request: MESSAGE_BYTES,
             reply: MESSAGE_BYTES,
@@ -190,7 +190,7 @@ fn judged(before: &Moment, after: &Moment, run: &Run) -> Ended {
 fn look(
     process: &mut Process,
     cores: &Cores,
-    options: &Options,
+    options: &EventPatternsOptions,
     generator: &Generator,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<(Moment, Moment)> {

@@ -21,6 +21,6 @@ pub mod snapshot;
 mod study;
 pub mod verdict;
 
-pub use options::{Experiment, Options};
+pub use options::{EventPatternsOptions, Experiment};
 pub use results::Results;
 pub use study::EventPatterns;

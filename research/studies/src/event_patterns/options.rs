@@ -22,7 +22,7 @@ define_experiments! {
 
 /// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct EventPatternsOptions {
     /// Few threads and short runs: a look, not a result.
     pub quick: bool,
     /// Runs of each cell; `None` for the source's 5, or 2 of a quick study.
@@ -34,7 +34,7 @@ pub struct Options {
     pub experiments: Vec<Experiment>,
 }
 
-impl Options {
+impl EventPatternsOptions {
     /// Runs of each cell.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -61,7 +61,7 @@ impl Options {
     }
 }
 
-impl Choice for Options {
+impl Choice for EventPatternsOptions {
     fn is_quick(&self) -> bool {
         self.quick
     }
@@ -72,7 +72,7 @@ impl Choice for Options {
     }
 
     /// More experiments and more repeats may be asked for later.
-    fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn differs(&self, other: &EventPatternsOptions) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::grid::{GRID, Kind};
-use super::options::{Experiment, Options};
+use super::options::{EventPatternsOptions, Experiment};
 use crate::study;
 
 /// The server on half of the cores, the clients on the others.
@@ -74,7 +74,7 @@ const WORK_US: [u32; 2] = [10, 100];
 
 /// All cases of an experiment.
 #[must_use]
-pub fn cases(experiment: Experiment, options: &Options) -> Vec<Case> {
+pub fn cases(experiment: Experiment, options: &EventPatternsOptions) -> Vec<Case> {
     let all: &[usize] = if options.quick {
         &THREADS_QUICK
     } else {

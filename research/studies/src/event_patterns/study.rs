@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use hearth_sys::System;
 
 use super::launch::{self, Cores};
-use super::options::{Experiment, Options};
+use super::options::{EventPatternsOptions, Experiment};
 use super::plan::{APART, Case, cases};
 use super::results::{Results, Site};
 use super::{page, verdict};
@@ -36,10 +36,14 @@ impl Study for EventPatterns {
     const FORMAT: u32 = 1;
     const COLUMNS: &'static str = "pattern,mechanism,layout,threads,work_us,timed";
     type Case = Case;
-    type Options = Options;
+    type Options = EventPatternsOptions;
     type Site = Site;
 
-    fn site(&mut self, system: &dyn System, _options: &Options) -> Result<Site, StudyError> {
+    fn site(
+        &mut self,
+        system: &dyn System,
+        _options: &EventPatternsOptions,
+    ) -> Result<Site, StudyError> {
         Ok(Site::new(&surroundings::cores(system)?))
     }
 

@@ -26,6 +26,6 @@ pub mod verdict;
 pub mod ways;
 pub mod workloads;
 
-pub use options::{Experiment, Options};
+pub use options::{Experiment, InsenseMulticoreOptions};
 pub use results::Results;
 pub use study::InsenseMulticore;

@@ -29,7 +29,7 @@ impl Experiment {
 
 /// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct InsenseMulticoreOptions {
     /// Small loads and few runs: a look, not a result.
     pub quick: bool,
     /// Runs of each program in each way; `None` for 7, or 3 with small loads.
@@ -42,7 +42,7 @@ pub struct Options {
 
 const REPEATS_MAX: u32 = 1000;
 
-impl Options {
+impl InsenseMulticoreOptions {
     /// Runs of each program in each way.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -92,7 +92,7 @@ impl Options {
     }
 }
 
-impl Choice for Options {
+impl Choice for InsenseMulticoreOptions {
     fn is_quick(&self) -> bool {
         self.quick
     }
@@ -102,7 +102,7 @@ impl Choice for Options {
     }
 
     /// More experiments and repeats may be asked for later.
-    fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn differs(&self, other: &InsenseMulticoreOptions) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{Experiment, Options};
+use super::options::{Experiment, InsenseMulticoreOptions};
 use super::placements::PLACEMENTS;
 use super::ways::{HEAPS, WAYS};
 use super::workloads::{Load, Workload};
@@ -53,7 +53,10 @@ impl study::Case for Case {
 
 /// All rounds of an experiment: loads with their cases.
 #[must_use]
-pub fn rounds(experiment: Experiment, options: &Options) -> Vec<(Load, Round<Case>)> {
+pub fn rounds(
+    experiment: Experiment,
+    options: &InsenseMulticoreOptions,
+) -> Vec<(Load, Round<Case>)> {
     let repeats = options.repeats();
     let round = |load: Load, repeats, cases: Vec<[&str; 3]>| {
         let case = |[carrier, heaps, placement]: [&str; 3]| Case {
@@ -110,7 +113,7 @@ fn matrix(workload: Workload) -> Vec<[&'static str; 3]> {
 }
 
 /// Fewer passes than for the heaps alone: a search through the list takes its time.
-fn lists(options: &Options) -> Vec<Load> {
+fn lists(options: &InsenseMulticoreOptions) -> Vec<Load> {
     let (one, four) = if options.quick {
         (400, 100)
     } else {
@@ -158,7 +161,7 @@ fn of_memory(workload: Workload) -> Vec<[&'static str; 3]> {
 }
 
 /// Cachegrind is slow, and the misses are those of first touches: passes hardly add to them.
-fn misses(options: &Options) -> Vec<Load> {
+fn misses(options: &InsenseMulticoreOptions) -> Vec<Load> {
     let passes = if options.quick { 50 } else { 1_000 };
     let load = |rows| Load {
         workload: Workload::Cache,

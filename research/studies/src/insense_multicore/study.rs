@@ -11,7 +11,7 @@ use hearth_sys::{System, affinity};
 use super::build::Workshop;
 use super::launch::{self, Launch};
 use super::layouts::CORES;
-use super::options::{Experiment, Options};
+use super::options::{Experiment, InsenseMulticoreOptions};
 use super::placements::{How, PLACEMENTS, Placement};
 use super::plan::{C, Case, rounds};
 use super::results::{Results, Site};
@@ -57,11 +57,15 @@ impl Study for InsenseMulticore {
     const FORMAT: u32 = 1;
     const COLUMNS: &'static str = "load,carrier,heaps,placement";
     type Case = Case;
-    type Options = Options;
+    type Options = InsenseMulticoreOptions;
     type Site = Site;
 
     /// Picks one hardware thread of each core, of as many cores as the source's machine had.
-    fn site(&mut self, system: &dyn System, _options: &Options) -> Result<Site, StudyError> {
+    fn site(
+        &mut self,
+        system: &dyn System,
+        _options: &InsenseMulticoreOptions,
+    ) -> Result<Site, StudyError> {
         let mut cores = surroundings::cores(system)?;
         cores.truncate(CORES);
         Ok(Site {

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use cachet_load::memcaslap::Memcaslap;
 use cachet_load::server::{Server, Start};
-use cachet_load::{Generator, Plan, Sizes, cpu};
+use cachet_load::{Generator, LoadPlan, Sizes, cpu};
 use hearth_sys::affinity;
 use hearth_sys::clock::process_ns;
 
@@ -125,8 +125,8 @@ impl Bench {
         f64::from(self.case.reads) / 100.0
     }
 
-    fn plan(&self) -> Plan {
-        Plan::new(self.server.target())
+    fn plan(&self) -> LoadPlan {
+        LoadPlan::new(self.server.target())
             .threads(self.threads())
             .connections(CONNECTIONS * self.threads())
             .keys(self.keys)

@@ -23,6 +23,6 @@ mod servers;
 mod study;
 pub mod verdict;
 
-pub use options::{Experiment, Options};
+pub use options::{Experiment, MemcachedOptions};
 pub use results::Results;
 pub use servers::Memcached;

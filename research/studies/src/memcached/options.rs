@@ -16,7 +16,7 @@ define_experiments! {
 
 /// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct MemcachedOptions {
     /// Short runs, few of them, one mix: a look, not a result.
     pub quick: bool,
     /// Runs of each server under each load; `None` for 5, or 2 with short ones.
@@ -34,7 +34,7 @@ const THREADS_MAX: u32 = 1024;
 /// The source's largest.
 const THREADS_OF_SOURCE: u32 = 30;
 
-impl Options {
+impl MemcachedOptions {
     /// Runs of each server under each load.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-impl Choice for Options {
+impl Choice for MemcachedOptions {
     fn is_quick(&self) -> bool {
         self.quick
     }
@@ -100,7 +100,7 @@ impl Choice for Options {
     }
 
     /// More experiments, repeats and thread counts may be asked for later.
-    fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn differs(&self, other: &MemcachedOptions) -> Option<&'static str> {
         (self.quick != other.quick).then_some("--quick")
     }
 }
@@ -111,26 +111,26 @@ mod tests {
 
     #[test]
     fn thread_counts_follow_the_cores() {
-        let options = Options::default();
+        let options = MemcachedOptions::default();
         assert_eq!(options.threads(1), [1, 2]);
         assert_eq!(options.threads(2), [1, 2, 4]);
         assert_eq!(options.threads(6), [1, 2, 4, 6, 12]);
         assert_eq!(options.threads(64), [1, 2, 4, 8, 16, 32, 64]);
-        let given = Options {
+        let given = MemcachedOptions {
             threads: vec![3, 1, 3],
-            ..Options::default()
+            ..MemcachedOptions::default()
         };
         assert_eq!(given.threads(2), [1, 3]);
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let none = Options {
+        let none = MemcachedOptions {
             threads: vec![0],
-            ..Options::default()
+            ..MemcachedOptions::default()
         };
         assert!(none.check().unwrap_err().to_string().contains("1 to 1024"));
-        assert!(Options::default().check().is_ok());
+        assert!(MemcachedOptions::default().check().is_ok());
         let nothing = ["nothing".to_owned()];
         assert!(crate::study::experiments::<Experiment>(&nothing).is_err());
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kinds::{KINDS, LOCK, MEMCACHED, MESSAGE, PLAIN};
-use super::options::{Experiment, Options};
+use super::options::{Experiment, MemcachedOptions};
 use crate::pages::counted;
 use crate::study::{self, Round};
 
@@ -68,7 +68,7 @@ const TIGHT_MIB: (usize, usize) = (64, 16);
 
 /// Memory that values may need in MiB, and the number of keys.
 #[must_use]
-pub const fn data(experiment: Experiment, options: &Options) -> (usize, u64) {
+pub const fn data(experiment: Experiment, options: &MemcachedOptions) -> (usize, u64) {
     let tight = if options.quick {
         TIGHT_MIB.1
     } else {
@@ -83,7 +83,11 @@ pub const fn data(experiment: Experiment, options: &Options) -> (usize, u64) {
 /// All rounds of an experiment on `cores` cores: servers that run at the same time and get the same
 /// load in turns.
 #[must_use]
-pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Round<Case>> {
+pub fn rounds(
+    experiment: Experiment,
+    options: &MemcachedOptions,
+    cores: usize,
+) -> Vec<Round<Case>> {
     let counts = options.threads(cores);
     let round = |threads, reads, load: &str, kinds: &[(&str, bool)]| Round {
         cases: kinds
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_mix_and_count_has_every_server_under_both_loads() {
-        let rounds = rounds(Experiment::Threads, &Options::default(), 2);
+        let rounds = rounds(Experiment::Threads, &MemcachedOptions::default(), 2);
         assert_eq!(rounds.len(), 3 * 2);
         assert!(rounds.iter().all(|round| round.cases.len() == 4 * 3));
         let of = |reads, threads| {
@@ -184,7 +188,7 @@ mod tests {
 
     #[test]
     fn all_eight_combinations_are_there() {
-        let rounds = rounds(Experiment::Optimisations, &Options::default(), 2);
+        let rounds = rounds(Experiment::Optimisations, &MemcachedOptions::default(), 2);
         assert_eq!(rounds.len(), 2);
         assert_eq!(rounds[0].cases.len(), 11);
         assert_eq!(
@@ -195,9 +199,9 @@ mod tests {
 
     #[test]
     fn ten_times_the_memory_is_asked_for() {
-        let (memory_mib, keys) = data(Experiment::Evicting, &Options::default());
+        let (memory_mib, keys) = data(Experiment::Evicting, &MemcachedOptions::default());
         assert_eq!(keys * 1024, (10 * memory_mib as u64) << 20);
-        let rounds = rounds(Experiment::Evicting, &Options::default(), 2);
+        let rounds = rounds(Experiment::Evicting, &MemcachedOptions::default(), 2);
         assert_eq!(rounds.len(), 1);
     }
 }

@@ -9,7 +9,7 @@ use hearth_sys::clock::Clock;
 
 use super::kinds::MEMCACHED;
 use super::measure::{Bench, Setup};
-use super::options::{Experiment, Options};
+use super::options::{Experiment, MemcachedOptions};
 use super::plan::{Case, MEMCASLAP, data, rounds};
 use super::results::{Results, Site};
 use super::servers::{CACHET, Memcached, There};
@@ -25,10 +25,14 @@ impl Study for Memcached {
     const FORMAT: u32 = 1;
     const COLUMNS: &'static str = "reads,load,threads,server,bound";
     type Case = Case;
-    type Options = Options;
+    type Options = MemcachedOptions;
     type Site = Site;
 
-    fn site(&mut self, system: &dyn System, options: &Options) -> Result<Site, StudyError> {
+    fn site(
+        &mut self,
+        system: &dyn System,
+        options: &MemcachedOptions,
+    ) -> Result<Site, StudyError> {
         self.there = Some(There::look(options.cachet.as_deref())?);
         let cores = system.allowed().map_err(StudyError::machine)?;
         Ok(Site::new(cores))

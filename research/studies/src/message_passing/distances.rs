@@ -5,7 +5,7 @@
 //! a run in which each loop has its turn; caches drop the line longest unused, which real ones do
 //! nearly.
 
-use hearth_model::locality::{Access, Analysis, Level, Options, Report};
+use hearth_model::locality::{Access, Analysis, AnalysisOptions, Level, Report};
 use hearth_sync::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ const LOCAL: &str = "the loop's own data";
 const SECTION: &str = "the section";
 
 fn report(config: &Config, levels: &[usize]) -> Result<Report, super::engine::ConfigError> {
-    let mut options = Options::new();
+    let mut options = AnalysisOptions::new();
     for (name, &lines) in ["L1d", "L2"].iter().zip(levels) {
         options = options.level(Level::private(name, lines as u64));
     }

@@ -22,6 +22,6 @@ pub mod published;
 pub mod results;
 mod study;
 
-pub use options::{Experiment, Options};
+pub use options::{Experiment, MessagePassingOptions};
 pub use results::Results;
 pub use study::MessagePassing;

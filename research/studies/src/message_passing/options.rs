@@ -18,7 +18,7 @@ define_experiments! {
 
 /// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct MessagePassingOptions {
     /// Few cells and short runs: a look, not a result.
     pub quick: bool,
     /// Runs of each cell; `None` for 7, or 3 in a look.
@@ -42,7 +42,7 @@ const THREADS_MAX: usize = 64;
 const SECONDS_MIN: f64 = 0.01;
 const SECONDS_MAX: f64 = 3600.0;
 
-impl Options {
+impl MessagePassingOptions {
     /// Runs of each cell.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-impl Choice for Options {
+impl Choice for MessagePassingOptions {
     fn is_quick(&self) -> bool {
         self.quick
     }
@@ -85,7 +85,7 @@ impl Choice for Options {
     }
 
     /// More experiments may be asked for later.
-    fn differs(&self, other: &Options) -> Option<&'static str> {
+    fn differs(&self, other: &MessagePassingOptions) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::experiments::{self as source, Cell, Sizes};
 use super::engine::{Config, Defects, grid};
-use super::options::{DEFECTS, Experiment, Options, defects_of, set_defect};
+use super::options::{DEFECTS, Experiment, MessagePassingOptions, defects_of, set_defect};
 use crate::study;
 
 /// The source's numbers of threads.
@@ -100,11 +100,11 @@ type Round = study::Round<Case>;
 #[must_use]
 pub fn rounds(
     experiment: Experiment,
-    options: &Options,
+    options: &MessagePassingOptions,
     cores: usize,
     cache_lines: usize,
 ) -> Vec<Round> {
-    let plan = Plan {
+    let plan = CasePlan {
         options,
         cores,
         cache_lines,
@@ -139,13 +139,13 @@ pub fn rounds(
     }
 }
 
-struct Plan<'a> {
-    options: &'a Options,
+struct CasePlan<'a> {
+    options: &'a MessagePassingOptions,
     cores: usize,
     cache_lines: usize,
 }
 
-impl Plan<'_> {
+impl CasePlan<'_> {
     /// Those that were asked for; or those of the source's that there are cores for, and where it
     /// had more all cores.
     fn threads(&self, of_source: &[usize]) -> Vec<usize> {

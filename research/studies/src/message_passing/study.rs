@@ -15,7 +15,7 @@ use hearth_sys::{System, affinity};
 use super::costs::Costs;
 use super::engine::config::LINE_BYTES;
 use super::engine::run as run_once;
-use super::options::{Experiment, Options, defects_of};
+use super::options::{Experiment, MessagePassingOptions, defects_of};
 use super::plan::{Case, DISPLACEMENT_THREADS, Fit, rounds};
 use super::results::{Cell, HUGE, Results, Site, figures};
 use super::{distances, evidence, page};
@@ -55,10 +55,14 @@ impl Study for MessagePassing {
     const COLUMNS: &'static str =
         "sizes,mode,threads,loops,local_lines,section_lines,modified_lines,message_bytes,defect";
     type Case = Case;
-    type Options = Options;
+    type Options = MessagePassingOptions;
     type Site = Site;
 
-    fn site(&mut self, system: &dyn System, _options: &Options) -> Result<Site, StudyError> {
+    fn site(
+        &mut self,
+        system: &dyn System,
+        _options: &MessagePassingOptions,
+    ) -> Result<Site, StudyError> {
         let (cache_lines, second_cache_lines) = caches(system, self.profile.as_ref())?;
         Ok(Site {
             cores: surroundings::cores(system)?,

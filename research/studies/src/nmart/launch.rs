@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hearth_allocators::meter::format::{self, HEAD_BYTES, Mode, Readings, Slot};
+use hearth_allocators::meter::format::{self, HEAD_BYTES, MeterWord, Mode, Readings};
 
 /// The quantity that is metered.
 pub use hearth_allocators::meter::format::Mode as Metered;
@@ -70,18 +70,18 @@ impl Ran {
     #[must_use]
     pub fn counts(&self) -> Option<Vec<(&'static str, u64)>> {
         let readings = self.readings.as_ref()?;
-        let bytes = readings.get(Slot::Requested);
+        let bytes = readings.get(MeterWord::Requested);
         Some(vec![
-            ("malloc", readings.get(Slot::Mallocs)),
-            ("calloc", readings.get(Slot::Callocs)),
-            ("realloc", readings.get(Slot::Reallocs)),
-            ("moved", readings.get(Slot::Moved)),
-            ("aligned", readings.get(Slot::Aligned)),
-            ("free", readings.get(Slot::Frees)),
+            ("malloc", readings.get(MeterWord::Mallocs)),
+            ("calloc", readings.get(MeterWord::Callocs)),
+            ("realloc", readings.get(MeterWord::Reallocs)),
+            ("moved", readings.get(MeterWord::Moved)),
+            ("aligned", readings.get(MeterWord::Aligned)),
+            ("free", readings.get(MeterWord::Frees)),
             ("bytes", bytes),
-            ("largest", readings.get(Slot::Largest)),
+            ("largest", readings.get(MeterWord::Largest)),
             ("mean", bytes / readings.allocations().max(1)),
-            ("provided", readings.get(Slot::Provided)),
+            ("provided", readings.get(MeterWord::Provided)),
         ])
     }
 
@@ -90,7 +90,7 @@ impl Ran {
     pub fn end(&self) -> u64 {
         self.readings
             .as_ref()
-            .map_or(0, |readings| readings.get(Slot::End))
+            .map_or(0, |readings| readings.get(MeterWord::End))
     }
 }
 
@@ -218,12 +218,12 @@ fn read(path: &Path, mode: Mode) -> io::Result<Option<Readings>> {
     let mut file = File::open(path)?;
     let mut bytes = vec![0; HEAD_BYTES];
     file.read_exact(&mut bytes)?;
-    let word = |slot: Slot| {
+    let word = |slot: MeterWord| {
         let at = 8 * slot as usize;
         let word = bytes.get(at..).and_then(|rest| rest.first_chunk());
         word.map_or(0, |word| u64::from_le_bytes(*word))
     };
-    let used = word(Slot::Records).min(word(Slot::Capacity)) * mode.record_bytes() as u64;
+    let used = word(MeterWord::Records).min(word(MeterWord::Capacity)) * mode.record_bytes() as u64;
     file.take(used).read_to_end(&mut bytes)?;
     // The file is large where it was used, and not needed again.
     fs::remove_file(path)?;

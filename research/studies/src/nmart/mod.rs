@@ -25,7 +25,7 @@ pub mod session;
 pub mod verdict;
 pub mod zones;
 
-pub use options::{Experiment, Options};
+pub use options::{Experiment, NmartOptions};
 pub use results::{Folder, Results};
 pub use session::run;
 

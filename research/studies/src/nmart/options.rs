@@ -101,7 +101,7 @@ impl Experiment {
 
 /// Options of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct NmartOptions {
     /// Small loads and few runs: a look, not a result.
     pub quick: bool,
     /// Runs of each program with each allocator; `None` for what suits the experiment.
@@ -142,7 +142,7 @@ pub struct Sizes {
     pub distance_repeats: u32,
 }
 
-impl Options {
+impl NmartOptions {
     /// Runs of each program with each allocator. The source has 1000 for times and fragments, 100
     /// for memory and synthetic load, 400 for programs with threads; its fragments do not vary.
     #[must_use]
@@ -221,7 +221,7 @@ impl Options {
     /// Names the difference that keeps results made with these options from being joined with
     /// results made with others. More experiments and allocators may be asked for later.
     #[must_use]
-    pub fn differs(&self, other: &Options) -> Option<&'static str> {
+    pub fn differs(&self, other: &NmartOptions) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::allocators::Allocator;
 use super::characterise::Character;
 use super::floor::Least;
-use super::options::{Experiment, Options};
+use super::options::{Experiment, NmartOptions};
 use super::published;
 use super::verdict::Evidence;
 use crate::results::{self, About, Figures, File, Found, Machine};
@@ -70,7 +70,7 @@ pub struct Results {
     #[serde(flatten)]
     pub about: About,
     /// The options of the run.
-    pub options: Options,
+    pub options: NmartOptions,
     /// The allocators that it ran with.
     pub allocators: Vec<Allocator>,
     /// Nanoseconds to one of the meter's units.
@@ -86,7 +86,7 @@ pub struct Results {
 impl Results {
     /// Creates results without runs.
     #[must_use]
-    pub fn new(machine: Machine, options: Options) -> Results {
+    pub fn new(machine: Machine, options: NmartOptions) -> Results {
         Results {
             about: About::new(Results::FORMAT, machine),
             options,

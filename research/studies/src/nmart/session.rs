@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use hearth_allocators::meter::format::{Mode, Readings, Slot};
+use hearth_allocators::meter::format::{MeterWord, Mode, Readings};
 use hearth_sys::clock::Clock;
 use hearth_sys::policy::{self, Policy};
 use hearth_sys::{System, procfs};
@@ -18,7 +18,7 @@ use super::distances::{self, Effort};
 use super::floor::Floor;
 use super::launch::{Bench, Ended, Launch, Ran, launch};
 use super::monitor;
-use super::options::{Experiment, Options};
+use super::options::{Experiment, NmartOptions};
 use super::programs::{Program, programs};
 use super::results::{Cell, Folder, Results};
 use crate::StudyError;
@@ -38,7 +38,7 @@ const FLOOR_RUNS: u32 = 7;
 /// Options that make no sense, a folder that is in use, a machine that does not say what it is.
 pub fn run(
     system: &dyn System,
-    options: &Options,
+    options: &NmartOptions,
     folder: &Path,
     resume: bool,
     cancel: &AtomicBool,
@@ -126,7 +126,7 @@ fn conditions(system: &dyn System, results: &mut Results) {
 
 struct Session<'a> {
     system: &'a dyn System,
-    options: &'a Options,
+    options: &'a NmartOptions,
     folder: &'a Folder,
     found: &'a Found,
     programs: &'a [Program],
@@ -139,7 +139,7 @@ struct Session<'a> {
 
 /// A workload to be run with each allocator.
 #[derive(Clone)]
-struct Plan<'a> {
+struct WorkloadPlan<'a> {
     experiment: Experiment,
     workload: String,
     stands_for: Option<String>,
@@ -149,7 +149,7 @@ struct Plan<'a> {
     placed: Option<(usize, Vec<usize>)>,
 }
 
-impl Plan<'_> {
+impl WorkloadPlan<'_> {
     /// True if it has threads, whose calls come in another order each time.
     fn has_threads(&self) -> bool {
         self.stands_for
@@ -200,12 +200,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn plans(&self, results: &mut Results) -> Result<Vec<Plan<'a>>, StudyError> {
+    fn plans(&self, results: &mut Results) -> Result<Vec<WorkloadPlan<'a>>, StudyError> {
         let mut plans = Vec::new();
         let singles = [Experiment::Fragments, Experiment::Memory, Experiment::Times];
         for experiment in singles.into_iter().filter(|&e| self.options.wants(e)) {
             for program in self.programs {
-                plans.push(Plan {
+                plans.push(WorkloadPlan {
                     experiment,
                     workload: program.id.clone(),
                     stands_for: Some(program.stands_for.clone()),
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
     }
 
     /// The programs with threads, as far as they belong to an experiment.
-    fn threaded(&self, experiment: Experiment) -> Vec<Plan<'a>> {
+    fn threaded(&self, experiment: Experiment) -> Vec<WorkloadPlan<'a>> {
         let Some(command) = &self.found.workload else {
             return Vec::new();
         };
@@ -277,7 +277,7 @@ impl<'a> Session<'a> {
             .into_iter()
             .filter(|(of, ..)| *of == experiment || experiment == Experiment::Memory);
         wanted
-            .map(|(_, name, arguments)| Plan {
+            .map(|(_, name, arguments)| WorkloadPlan {
                 experiment,
                 workload: name.to_owned(),
                 stands_for: Some(name.to_owned()),
@@ -289,7 +289,7 @@ impl<'a> Session<'a> {
     }
 
     /// The synthetic load: on one node with its own memory, and with that of all others.
-    fn synthetic(&self, experiment: Experiment, results: &mut Results) -> Vec<Plan<'a>> {
+    fn synthetic(&self, experiment: Experiment, results: &mut Results) -> Vec<WorkloadPlan<'a>> {
         let Some(command) = &self.found.workload else {
             return Vec::new();
         };
@@ -328,7 +328,7 @@ impl<'a> Session<'a> {
                     sizes.passes.0,
                     sizes.passes.1,
                 );
-                plans.push(Plan {
+                plans.push(WorkloadPlan {
                     experiment,
                     stands_for: Some(workload.clone()),
                     workload,
@@ -342,7 +342,7 @@ impl<'a> Session<'a> {
     }
 
     /// Makes all runs of a workload with each allocator that it was not run with already.
-    fn cell(&mut self, results: &mut Results, plan: &Plan) -> Result<(), End> {
+    fn cell(&mut self, results: &mut Results, plan: &WorkloadPlan) -> Result<(), End> {
         let runs = self.runs(plan.experiment);
         let allocators = self.found.allocators.iter();
         let left: Vec<&Allocator> = allocators
@@ -401,7 +401,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn launch(&self, plan: &Plan, allocator: &Allocator) -> Result<Ended, End> {
+    fn launch(&self, plan: &WorkloadPlan, allocator: &Allocator) -> Result<Ended, End> {
         let Some(bench) = &self.bench else {
             return Ok(Ended::Failed("there is no meter".into()));
         };
@@ -486,7 +486,7 @@ impl<'a> Session<'a> {
                                 .about
                                 .note(format!("{}: its trace is cut off", program.id));
                         }
-                        let end = readings.get(Slot::End);
+                        let end = readings.get(MeterWord::End);
                         let character = characterise(readings.events(), end, ticks_per_us);
                         results.characters.insert(program.id.clone(), character);
                     }
@@ -554,15 +554,15 @@ fn asked(cell: &mut Cell, readings: &Readings) {
     let figures = [
         ("mallocs", readings.allocations()),
         ("frees", readings.releases()),
-        ("bytes", readings.get(Slot::Requested)),
-        ("largest", readings.get(Slot::Largest)),
+        ("bytes", readings.get(MeterWord::Requested)),
+        ("largest", readings.get(MeterWord::Largest)),
     ];
     for (name, value) in figures {
         cell.push(name, value as f64);
     }
 }
 
-impl Plan<'_> {
+impl WorkloadPlan<'_> {
     fn empty(&self, allocator: &str) -> Cell {
         Cell {
             experiment: self.experiment,
@@ -580,17 +580,17 @@ impl Plan<'_> {
             match self.experiment {
                 Experiment::Times => {
                     let figures = [
-                        ("allocate_max", Slot::AllocateMax),
-                        ("free_max", Slot::FreeMax),
-                        ("allocate_sum", Slot::AllocateSum),
-                        ("free_sum", Slot::FreeSum),
-                        ("realloc_max", Slot::ReallocMax),
-                        ("empty", Slot::Empty),
+                        ("allocate_max", MeterWord::AllocateMax),
+                        ("free_max", MeterWord::FreeMax),
+                        ("allocate_sum", MeterWord::AllocateSum),
+                        ("free_sum", MeterWord::FreeSum),
+                        ("realloc_max", MeterWord::ReallocMax),
+                        ("empty", MeterWord::Empty),
                     ];
                     for (name, slot) in figures {
                         cell.push(name, readings.get(slot) as f64);
                     }
-                    cell.push("calls", readings.get(Slot::Records) as f64);
+                    cell.push("calls", readings.get(MeterWord::Records) as f64);
                 }
                 Experiment::Fragments => wasted(cell, readings),
                 _ => {}
@@ -617,10 +617,10 @@ impl Plan<'_> {
 /// The source's metric, without and with what the allocator adds to each block.
 fn wasted(cell: &mut Cell, readings: &Readings) {
     let (asked, given) = (
-        readings.get(Slot::Requested) as f64,
-        readings.get(Slot::Provided) as f64,
+        readings.get(MeterWord::Requested) as f64,
+        readings.get(MeterWord::Provided) as f64,
     );
-    let overhead = readings.get(Slot::Overhead) * readings.allocations();
+    let overhead = readings.get(MeterWord::Overhead) * readings.allocations();
     cell.push("requested", asked);
     cell.push("provided", given);
     cell.push(

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::options::Experiment;
 use super::published;
 use super::results::{Results, published as published_figure};
-use crate::judging::{Answer, Verdict};
+use crate::judging::{Answer, JudgedClaim};
 
 /// One figure of one workload with one allocator: mean and most over the runs.
 type Figures = BTreeMap<(Experiment, String, &'static str), BTreeMap<&'static str, (f64, f64)>>;
@@ -144,7 +144,7 @@ impl Evidence {
 
     /// All claims.
     #[must_use]
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    pub fn verdicts(&self) -> Vec<JudgedClaim> {
         vec![
             self.longest(
                 "longest-malloc",
@@ -179,7 +179,7 @@ impl Evidence {
         figure: &str,
         claim: &'static str,
         published: &'static str,
-    ) -> Verdict {
+    ) -> JudgedClaim {
         let rows = self.rows(Experiment::Times, figure, |(_, most)| most);
         judged(
             id,
@@ -192,7 +192,7 @@ impl Evidence {
     }
 
     /// Judges the floors, a claim of ours: the source's runs do not have them.
-    fn floors(&self) -> Verdict {
+    fn floors(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Times, "floor_allocate_max", |(mean, _)| mean);
         judged(
             "floors",
@@ -204,7 +204,7 @@ impl Evidence {
         )
     }
 
-    fn first_use(&self) -> Verdict {
+    fn first_use(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Times, "allocate_max", |(mean, _)| mean);
         judged(
             "first-use",
@@ -216,7 +216,7 @@ impl Evidence {
         )
     }
 
-    fn totals(&self) -> Verdict {
+    fn totals(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Times, "allocate_sum", |(mean, _)| mean);
         let heavy: Vec<Row> = rows
             .into_iter()
@@ -232,7 +232,7 @@ impl Evidence {
         )
     }
 
-    fn cheapest_free(&self) -> Verdict {
+    fn cheapest_free(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Times, "free_sum", |(mean, _)| mean);
         judged(
             "cheapest-free",
@@ -244,7 +244,7 @@ impl Evidence {
         )
     }
 
-    fn half_wastes_most(&self) -> Verdict {
+    fn half_wastes_most(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Fragments, "waste_percent", |(mean, _)| mean);
         judged(
             "half-fit-wastes",
@@ -256,7 +256,7 @@ impl Evidence {
         )
     }
 
-    fn wastes_less_than_fits(&self) -> Verdict {
+    fn wastes_less_than_fits(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Fragments, "waste_percent", |(mean, _)| mean);
         judged(
             "wastes-less",
@@ -270,7 +270,7 @@ impl Evidence {
 
     /// Judges the waste without headers, a claim of ours: the source's figure is smaller than
     /// nMART's own headers are.
-    fn wastes_less_without_headers(&self) -> Verdict {
+    fn wastes_less_without_headers(&self) -> JudgedClaim {
         let rows = self.rows(
             Experiment::Fragments,
             "payload_waste_percent",
@@ -286,7 +286,7 @@ impl Evidence {
         )
     }
 
-    fn needs_less_than_caching(&self) -> Verdict {
+    fn needs_less_than_caching(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Memory, "peak_kb", |(mean, _)| mean);
         judged(
             "memory",
@@ -298,7 +298,7 @@ impl Evidence {
         )
     }
 
-    fn shares_no_lines(&self) -> Verdict {
+    fn shares_no_lines(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Sharing, "seconds", |(mean, _)| mean);
         judged(
             "sharing",
@@ -310,7 +310,7 @@ impl Evidence {
         )
     }
 
-    fn frees_of_others(&self) -> Verdict {
+    fn frees_of_others(&self) -> JudgedClaim {
         let rows = self.rows(Experiment::Larson, "seconds", |(mean, _)| mean);
         judged(
             "larson",
@@ -322,7 +322,7 @@ impl Evidence {
         )
     }
 
-    fn remote(&self) -> Verdict {
+    fn remote(&self) -> JudgedClaim {
         let mut rows = self.synthetic("remote");
         rows.retain(|row| row.values.contains_key("nmart"));
         judged(
@@ -335,7 +335,7 @@ impl Evidence {
         )
     }
 
-    fn local(&self) -> Verdict {
+    fn local(&self) -> JudgedClaim {
         judged(
             "local",
             "with local memory TLSF is the fastest",
@@ -391,7 +391,7 @@ fn judged(
     rows: &[Row],
     agrees: impl Fn(&Row) -> bool,
     enough: f64,
-) -> Verdict {
+) -> JudgedClaim {
     let agreeing: Vec<&str> = rows
         .iter()
         .filter(|row| agrees(row))
@@ -414,7 +414,7 @@ fn judged(
             agreeing.join(", ")
         ),
     };
-    Verdict {
+    JudgedClaim {
         id,
         claim,
         published,

@@ -110,14 +110,14 @@ impl<'a> Facts<'a> {
     fn add_own(&self, stmt: &StmtKind, writes: &mut Writes) {
         match stmt {
             StmtKind::Set {
-                place: Place::Member(member),
+                place: StorePlace::Member(member),
                 ..
             } => {
                 writes.members.insert(*member);
             }
             // Where components and channels are stored decides who is connected later.
             StmtKind::Set {
-                place: Place::Element(_, _, element),
+                place: StorePlace::Element(_, _, element),
                 ..
             } => {
                 writes.is_structural |= matches!(

@@ -140,7 +140,7 @@ impl Pace {
                     _ => return Pace::Plain,
                 }
             };
-            if let Place::Element(array, index, _) = place {
+            if let StorePlace::Element(array, index, _) = place {
                 is_in_a_row &= steps_by_one(array, index, l.variable);
             }
             let mut look = |value: &Value| {
@@ -155,7 +155,7 @@ impl Pace {
                 }
             };
             visit_value(value, &mut look);
-            if let Place::Element(array, index, _) = place {
+            if let StorePlace::Element(array, index, _) = place {
                 visit_value(array, &mut look);
                 visit_value(index, &mut look);
             }
@@ -191,9 +191,9 @@ fn variable(value: &Value) -> Option<Variable> {
 fn target(stmt: &StmtKind) -> Option<Variable> {
     match stmt {
         StmtKind::Set { place, .. } => match place {
-            Place::Slot(slot) => Some(Variable::Slot(*slot)),
-            Place::Member(member) => Some(Variable::Member(*member)),
-            Place::Field(object, ty, field) => Some(Variable::Field(Value::Field(
+            StorePlace::Slot(slot) => Some(Variable::Slot(*slot)),
+            StorePlace::Member(member) => Some(Variable::Member(*member)),
+            StorePlace::Field(object, ty, field) => Some(Variable::Field(Value::Field(
                 Box::new(object.clone()),
                 *ty,
                 *field,

@@ -237,15 +237,15 @@ impl<'a> Flow<'a> {
         self.families.part(of, part)
     }
 
-    fn place(&mut self, at: usize, place: &Place, span: Span) -> Option<FamilyId> {
+    fn place(&mut self, at: usize, place: &StorePlace, span: Span) -> Option<FamilyId> {
         match place {
-            Place::Slot(slot) => self.family(at, &Value::Slot(*slot), span),
-            Place::Member(member) => self.family(at, &Value::Member(*member), span),
-            Place::Element(array, _, _) => self.part_of(at, array, 0, span),
-            Place::Field(object, _, field) => self.part_of(at, object, *field as usize, span),
-            Place::Result => self.facts[at].result,
+            StorePlace::Slot(slot) => self.family(at, &Value::Slot(*slot), span),
+            StorePlace::Member(member) => self.family(at, &Value::Member(*member), span),
+            StorePlace::Element(array, _, _) => self.part_of(at, array, 0, span),
+            StorePlace::Field(object, _, field) => self.part_of(at, object, *field as usize, span),
+            StorePlace::Result => self.facts[at].result,
             // The prelude's components.
-            Place::Global(_) => None,
+            StorePlace::Global(_) => None,
         }
     }
 

@@ -377,18 +377,23 @@ impl Walk<'_, '_, '_> {
 
     fn set(
         &mut self,
-        place: &Place,
+        place: &StorePlace,
         value: &Value,
         mode: Mode,
         held: &mut Held,
     ) -> Result<(), Reason> {
         self.take(value, mode, held);
         match place {
-            Place::Slot(slot) => self.hold(held, Root::Slot(*slot)),
-            Place::Result => self.hold(held, Root::Result),
-            Place::Member(member) if self.fills_members => self.hold(held, Root::Member(*member)),
+            StorePlace::Slot(slot) => self.hold(held, Root::Slot(*slot)),
+            StorePlace::Result => self.hold(held, Root::Result),
+            StorePlace::Member(member) if self.fills_members => {
+                self.hold(held, Root::Member(*member))
+            }
             // Counted with the member or the object, whatever it holds.
-            Place::Member(_) | Place::Global(_) | Place::Element(..) | Place::Field(..) => Ok(()),
+            StorePlace::Member(_)
+            | StorePlace::Global(_)
+            | StorePlace::Element(..)
+            | StorePlace::Field(..) => Ok(()),
         }
     }
 
@@ -513,7 +518,7 @@ fn sets_result(block: &Block) -> bool {
         let here = matches!(
             &stmt.kind,
             StmtKind::Set {
-                place: Place::Result,
+                place: StorePlace::Result,
                 ..
             }
         );

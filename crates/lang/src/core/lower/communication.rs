@@ -108,7 +108,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             return operand.value;
         }
         let slot = self.temp(channel.ty);
-        let (mut work, ()) = self.buffered(|f| f.store(Place::Slot(slot), operand, false));
+        let (mut work, ()) = self.buffered(|f| f.store(StorePlace::Slot(slot), operand, false));
         let mut then = block;
         then.append(&mut work);
         match open {

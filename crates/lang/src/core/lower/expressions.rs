@@ -209,7 +209,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         };
         let then = {
             self.out.push(buffer);
-            self.set(Place::Slot(slot), right.value, Mode::Plain, false);
+            self.set(StorePlace::Slot(slot), right.value, Mode::Plain, false);
             self.out.pop().expect("the branch")
         };
         let condition = match op {

@@ -8,7 +8,7 @@ mod communication;
 mod expressions;
 mod statements;
 
-use super::Options;
+use super::LoweringOptions;
 use super::effects::{EffectTable, is_reference, walk};
 use super::ir::*;
 use crate::source::Span;
@@ -25,14 +25,14 @@ const LONG_SEQUENCE: usize = 128;
 pub(super) struct Lowering<'p> {
     pub(super) program: &'p Program,
     pub(super) effects: &'p EffectTable,
-    pub(super) options: Options,
+    pub(super) options: LoweringOptions,
     strings: Vec<Box<str>>,
     string_numbers: HashMap<Box<str>, u32>,
     ragged: Vec<TypeId>,
 }
 
 /// Lowers everything that is used.
-pub(super) fn lower(program: &Program, effects: &EffectTable, options: Options) -> Module {
+pub(super) fn lower(program: &Program, effects: &EffectTable, options: LoweringOptions) -> Module {
     let mut shared = Lowering {
         program,
         effects,
@@ -233,7 +233,7 @@ pub(super) struct Scope {
 /// One function on its way from tree to IR.
 pub(super) struct FunctionLowering<'l, 'p> {
     pub(super) shared: &'l mut Lowering<'p>,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<LocalSlot>,
     params: Vec<SlotId>,
     result: TypeId,
     pub(super) component: Option<ComponentId>,
@@ -294,14 +294,19 @@ impl<'p> FunctionLowering<'_, 'p> {
                 // The caller's reference is borrowed; a parameter that changes needs its own.
                 let own = self.new_slot(Some(local.name), SlotType::Of(local.ty), true);
                 self.declare_counted(own);
-                self.set(Place::Slot(own), Value::Slot(slot), Mode::Retain, false);
+                self.set(
+                    StorePlace::Slot(own),
+                    Value::Slot(slot),
+                    Mode::Retain,
+                    false,
+                );
                 self.bind(tree::LocalId(i as u32), own);
             }
         }
         if self.result == TypeId::STRING {
             // What a procedure yields that runs off its end.
             let empty = self.empty_string();
-            self.set(Place::Result, empty, Mode::Plain, false);
+            self.set(StorePlace::Result, empty, Mode::Plain, false);
         }
         self.statement(&body.block);
         self.close_scope();
@@ -313,7 +318,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             self.span = member.span;
             self.open_scope(true);
             let operand = self.operand(&member.init.block);
-            self.store(Place::Member(tree::MemberId(i as u32)), operand, false);
+            self.store(StorePlace::Member(tree::MemberId(i as u32)), operand, false);
             self.close_scope();
         }
     }
@@ -325,7 +330,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             self.span = global.init.block.span;
             self.open_scope(true);
             let operand = self.operand(&global.init.block);
-            self.store(Place::Global(tree::GlobalId(i as u32)), operand, false);
+            self.store(StorePlace::Global(tree::GlobalId(i as u32)), operand, false);
             self.close_scope();
         }
         if let ExprKind::Block(items) = &program.main.block.kind {
@@ -358,7 +363,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.emit(kind);
     }
 
-    pub(super) fn set(&mut self, place: Place, value: Value, mode: Mode, replace: bool) {
+    pub(super) fn set(&mut self, place: StorePlace, value: Value, mode: Mode, replace: bool) {
         self.emit(StmtKind::Set {
             place,
             value,
@@ -369,7 +374,7 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     pub(super) fn new_slot(&mut self, name: Option<Symbol>, ty: SlotType, counted: bool) -> SlotId {
         let id = SlotId(self.slots.len() as u32);
-        self.slots.push(Slot {
+        self.slots.push(LocalSlot {
             name,
             ty,
             counted,
@@ -452,7 +457,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             Own::Plain => self.spill(operand),
             Own::Borrowed | Own::Temp(_) => {
                 let counted = self.new_slot(None, SlotType::Of(operand.ty), true);
-                self.store(Place::Slot(counted), operand.clone(), false);
+                self.store(StorePlace::Slot(counted), operand.clone(), false);
                 Operand {
                     value: Value::Slot(counted),
                     ty: operand.ty,
@@ -494,15 +499,15 @@ impl<'p> FunctionLowering<'_, 'p> {
     // ---- owning -----------------------------------------------------------------------------
 
     /// Stores an operand with the reference it needs.
-    pub(super) fn store(&mut self, place: Place, operand: Operand, replace: bool) {
+    pub(super) fn store(&mut self, place: StorePlace, operand: Operand, replace: bool) {
         let counted = match &place {
-            Place::Slot(slot) => self.slots[slot.index()].counted,
+            StorePlace::Slot(slot) => self.slots[slot.index()].counted,
             _ => self.is_reference(operand.ty),
         };
         match operand.own {
             Own::Temp(temp) => {
                 let consumed = self.consume(temp);
-                if let (true, false, Place::Slot(slot)) = (consumed, replace, &place)
+                if let (true, false, StorePlace::Slot(slot)) = (consumed, replace, &place)
                     && self.retarget(temp, *slot)
                 {
                     return;
@@ -561,7 +566,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             ty => SlotType::Of(ty),
         };
         let slot = self.new_slot(None, ty, false);
-        self.set(Place::Slot(slot), operand.value, Mode::Plain, false);
+        self.set(StorePlace::Slot(slot), operand.value, Mode::Plain, false);
         Operand {
             value: Value::Slot(slot),
             ..operand
@@ -614,7 +619,7 @@ impl<'p> FunctionLowering<'_, 'p> {
     /// A temporary with a reference of its own to a borrowed operand.
     pub(super) fn owned_temp(&mut self, operand: Operand) -> Operand {
         let slot = self.temp(operand.ty);
-        self.set(Place::Slot(slot), operand.value, Mode::Retain, false);
+        self.set(StorePlace::Slot(slot), operand.value, Mode::Retain, false);
         Operand {
             value: Value::Slot(slot),
             ty: operand.ty,

@@ -90,7 +90,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             E::Return(value) => {
                 if let Some(value) = value {
                     let operand = self.operand(value);
-                    self.store(Place::Result, operand, false);
+                    self.store(StorePlace::Result, operand, false);
                 }
                 self.emit_effect(StmtKind::Return);
             }
@@ -143,10 +143,10 @@ impl<'p> FunctionLowering<'_, 'p> {
             let slot = self.new_slot(Some(name), SlotType::Of(ty), false);
             self.slots[slot.index()].borrows = slots_in(&operand.value);
             self.bind(local, slot);
-            self.set(Place::Slot(slot), operand.value, Mode::Plain, false);
+            self.set(StorePlace::Slot(slot), operand.value, Mode::Plain, false);
         } else {
             let slot = self.declare(local, name, ty);
-            self.store(Place::Slot(slot), operand, false);
+            self.store(StorePlace::Slot(slot), operand, false);
         }
         self.effects_seen += 1;
         self.close_scope();
@@ -267,7 +267,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         } else {
             Mode::Plain
         };
-        self.set(Place::Slot(slot), Value::Received(ty), mode, false);
+        self.set(StorePlace::Slot(slot), Value::Received(ty), mode, false);
         self.effects_seen += 1;
     }
 
@@ -309,7 +309,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         } else {
             let operand = self.operand(expr);
             if let (Some(slot), false) = (result, operand.ty == TypeId::VOID) {
-                self.store(Place::Slot(slot), operand, false);
+                self.store(StorePlace::Slot(slot), operand, false);
                 self.effects_seen += 1;
             }
         }
@@ -340,7 +340,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             (Some(branch), _) => self.branch(branch, result),
             (None, Some(slot)) => {
                 let default = self.default_of(expr.ty);
-                self.buffered(|f| f.set(Place::Slot(slot), default, Mode::Plain, false))
+                self.buffered(|f| f.set(StorePlace::Slot(slot), default, Mode::Plain, false))
                     .0
             }
             (None, None) => Vec::new(),
@@ -482,7 +482,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 } else {
                     Mode::Plain
                 };
-                f.set(Place::Slot(slot), content, mode, false);
+                f.set(StorePlace::Slot(slot), content, mode, false);
             }
             f.branch_here(&arm.body, result);
         });
@@ -566,12 +566,12 @@ impl<'p> FunctionLowering<'_, 'p> {
         match &place.kind {
             ExprKind::Local(local) => {
                 let operand = self.operand(value);
-                let place = Place::Slot(self.slot_of(*local));
+                let place = StorePlace::Slot(self.slot_of(*local));
                 self.store(place, operand, true);
             }
             ExprKind::Member(member) => {
                 let operand = self.operand(value);
-                self.store(Place::Member(*member), operand, true);
+                self.store(StorePlace::Member(*member), operand, true);
             }
             ExprKind::Port(port) => {
                 let operand = self.operand(value);
@@ -593,7 +593,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                     self.shared.mark_ragged(array.ty);
                 }
                 let element = self.element_type(array.ty);
-                let place = Place::Element(
+                let place = StorePlace::Element(
                     operands[0].value.clone(),
                     operands[1].value.clone(),
                     element,
@@ -602,7 +602,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             }
             ExprKind::Field(object, field) => {
                 let operands = self.sequence(&[object, value], |_, _, _| {});
-                let place = Place::Field(operands[0].value.clone(), object.ty, *field);
+                let place = StorePlace::Field(operands[0].value.clone(), object.ty, *field);
                 self.store(place, operands[1].clone(), true);
             }
             other => unreachable!("{other:?} is no place"),

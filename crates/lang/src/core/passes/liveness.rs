@@ -164,7 +164,7 @@ impl Live {
 
 /// The walk forward: which counted slots may hold something where a function is left early.
 struct Exits<'a> {
-    slots: &'a [Slot],
+    slots: &'a [LocalSlot],
     found: Vec<Set>,
 }
 
@@ -217,7 +217,7 @@ struct Liveness<'a> {
     goal: Goal,
     /// The slots that each early exit still holds, in the order of the text; taken from the end.
     exits: Vec<Set>,
-    slots: &'a [Slot],
+    slots: &'a [LocalSlot],
     effects: &'a EffectTable,
     /// The slots that the handlers around the current statement need.
     handlers: Set,
@@ -337,7 +337,7 @@ impl Liveness<'_> {
                 mode: mode @ Mode::Retain,
                 place,
                 ..
-            } if *place != Place::Slot(*slot) && self.is_last_use(*slot, live) => {
+            } if *place != StorePlace::Slot(*slot) && self.is_last_use(*slot, live) => {
                 *mode = Mode::Move;
                 live.holds.remove(*slot);
             }
@@ -498,7 +498,7 @@ fn mentioned_outside(l: &mut Loop, count: usize) -> Live {
                     live.uses.insert(*value)
                 }
                 StmtKind::Set {
-                    place: Place::Slot(slot),
+                    place: StorePlace::Slot(slot),
                     replace: true,
                     ..
                 } if !fresh.contains(&slot.0) => {

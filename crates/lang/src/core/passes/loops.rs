@@ -40,7 +40,7 @@ pub fn run(function: &mut Function, program: &Program, effects: &EffectTable, ra
 }
 
 struct Loops<'a> {
-    slots: &'a mut Vec<Slot>,
+    slots: &'a mut Vec<LocalSlot>,
     role: Role,
     program: &'a Program,
     effects: &'a EffectTable,
@@ -99,7 +99,7 @@ impl Loops<'_> {
             .map(|m| {
                 let member = &self.program.components[component].members[m.index()];
                 let slot = SlotId(self.slots.len() as u32);
-                self.slots.push(Slot {
+                self.slots.push(LocalSlot {
                     name: Some(member.name),
                     ty: SlotType::Of(member.ty),
                     counted: false,
@@ -129,10 +129,10 @@ impl Loops<'_> {
         });
         each_statement(&mut whole, &mut |s| {
             if let StmtKind::Set { place, .. } = s
-                && let Place::Member(m) = place
+                && let StorePlace::Member(m) = place
                 && let Some(slot) = slot_of(*m)
             {
-                *place = Place::Slot(slot);
+                *place = StorePlace::Slot(slot);
             }
         });
         stmt.kind = StmtKind::Promoted {
@@ -166,7 +166,7 @@ impl Loops<'_> {
         });
         each_statement(block, &mut |s| {
             if let StmtKind::Set {
-                place: Place::Member(m),
+                place: StorePlace::Member(m),
                 ..
             } = s
             {
@@ -184,9 +184,9 @@ impl Loops<'_> {
             changes.slots.extend(statement_target(stmt));
             match stmt {
                 StmtKind::Set { place, .. } => match place {
-                    Place::Member(m) => changes.members.push(*m),
-                    Place::Element(_, _, ty) => changes.elements.push(*ty),
-                    Place::Field(_, ty, field) => changes.fields.push((*ty, *field)),
+                    StorePlace::Member(m) => changes.members.push(*m),
+                    StorePlace::Element(_, _, ty) => changes.elements.push(*ty),
+                    StorePlace::Field(_, ty, field) => changes.fields.push((*ty, *field)),
                     _ => {}
                 },
                 StmtKind::Release(slot) => changes.slots.push(*slot),
@@ -447,7 +447,7 @@ impl Loops<'_> {
     /// `step` if the statement is `j := j + step` with a step the loop leaves alone.
     fn step_of(&self, stmt: &Stmt, j: SlotId, l: &Loop, changes: &Changes) -> Option<Value> {
         let StmtKind::Set {
-            place: Place::Slot(place),
+            place: StorePlace::Slot(place),
             value,
             ..
         } = &stmt.kind

@@ -55,11 +55,11 @@ pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mu
     match stmt {
         StmtKind::Set { place, value, .. } => {
             match place {
-                Place::Element(array, index, _) => {
+                StorePlace::Element(array, index, _) => {
                     visit(array);
                     visit(index);
                 }
-                Place::Field(object, _, _) => visit(object),
+                StorePlace::Field(object, _, _) => visit(object),
                 _ => {}
             }
             visit(value);
@@ -164,7 +164,7 @@ pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mu
 pub fn statement_target(stmt: &StmtKind) -> Option<SlotId> {
     match stmt {
         StmtKind::Set {
-            place: Place::Slot(slot),
+            place: StorePlace::Slot(slot),
             ..
         } => Some(*slot),
         StmtKind::Call { target, .. } => *target,

@@ -58,10 +58,10 @@ impl Emitter<'_, '_> {
         }
     }
 
-    pub(super) fn place(&self, place: &Place) -> (String, TypeId) {
+    pub(super) fn place(&self, place: &StorePlace) -> (String, TypeId) {
         match place {
-            Place::Slot(slot) => (self.slot_name(*slot), self.slot_type(*slot)),
-            Place::Member(member) => {
+            StorePlace::Slot(slot) => (self.slot_name(*slot), self.slot_type(*slot)),
+            StorePlace::Member(member) => {
                 let component = self
                     .context
                     .owner(self.function.role)
@@ -71,15 +71,15 @@ impl Emitter<'_, '_> {
                 .ty;
                 (format!("self->{}", self.member_name(*member)), ty)
             }
-            Place::Global(global) => (
+            StorePlace::Global(global) => (
                 self.context.names.global(*global).to_owned(),
                 self.context.input.program.globals[global.index()].ty,
             ),
-            Place::Element(array, index, ty) => (
+            StorePlace::Element(array, index, ty) => (
                 format!("{}->data[{}]", self.object(array), self.index(index)),
                 *ty,
             ),
-            Place::Field(object, ty, field) => (
+            StorePlace::Field(object, ty, field) => (
                 format!(
                     "{}->{}",
                     self.object(object),
@@ -87,7 +87,7 @@ impl Emitter<'_, '_> {
                 ),
                 self.context.field_type(*ty, *field),
             ),
-            Place::Result => {
+            StorePlace::Result => {
                 let name = if self.function.blocks {
                     "frame->result"
                 } else {
@@ -98,8 +98,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    pub(super) fn set(&mut self, place: &Place, value: &Value, mode: Mode, replace: bool) {
-        if let Place::Slot(slot) = place
+    pub(super) fn set(&mut self, place: &StorePlace, value: &Value, mode: Mode, replace: bool) {
+        if let StorePlace::Slot(slot) = place
             && !self.layout.used[slot.index()]
         {
             return; // never read, and values have no effects

@@ -62,7 +62,7 @@ pub(super) struct Seen<'a> {
 
 /// The next actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct StretchPlan {
     /// Length of the next stretch.
     pub(super) ticks: u64,
     /// Orders, each with the thread that gives.
@@ -174,7 +174,7 @@ impl Control {
         self.auto.step().ticks
     }
 
-    pub(super) fn observe(&mut self, seen: &Seen<'_>) -> Plan {
+    pub(super) fn observe(&mut self, seen: &Seen<'_>) -> StretchPlan {
         for (known, new) in self.busy.iter_mut().zip(seen.busy) {
             *known += BUSY_NEW * (new - *known);
         }
@@ -196,7 +196,7 @@ impl Control {
                 self.moving_ticks()
             };
             let moves = Vec::new();
-            return Plan { ticks, moves };
+            return StretchPlan { ticks, moves };
         }
         let mode = match self.survey {
             Some(_) => self.look_on(&window),
@@ -208,7 +208,7 @@ impl Control {
         self.go_to(mode, seen.held)
     }
 
-    fn go_to(&mut self, mode: usize, held: &[usize]) -> Plan {
+    fn go_to(&mut self, mode: usize, held: &[usize]) -> StretchPlan {
         let is_new = mode != self.now;
         self.now = mode;
         let moves = match is_new {
@@ -222,7 +222,7 @@ impl Control {
             true => self.moving_ticks(),
             false => self.stretch(),
         };
-        Plan { ticks, moves }
+        StretchPlan { ticks, moves }
     }
 
     /// Length of the next stretch, if nothing moves.

@@ -3,7 +3,7 @@
 use super::{EDGE_UNIT, HEAP_UNIT, NAME, WORK_UNIT};
 use crate::forms::error::{Fault, ReadError};
 use crate::forms::measure::{Read, Reading};
-use crate::forms::text::{self, Place, Text, unescape, words};
+use crate::forms::text::{self, Text, TextPosition, unescape, words};
 use crate::graph::{Graph, Number};
 
 /// The name of the form in messages.
@@ -90,8 +90,8 @@ struct Heading {
 
 impl Heading {
     fn read(text: Text<'_>, line: usize, heading: &str) -> Result<Self, ReadError> {
-        let words: Vec<(Place, &str)> = words(line, heading).collect();
-        let start = Place { line, byte: 0 };
+        let words: Vec<(TextPosition, &str)> = words(line, heading).collect();
+        let start = TextPosition { line, byte: 0 };
         if !(2..=4).contains(&words.len()) {
             let found = words.len();
             return Err(text.error(start, Fault::Heading { found }));
@@ -143,7 +143,7 @@ struct End {
     /// The neighbour, from 0.
     other: u32,
     weight: u32,
-    place: Place,
+    place: TextPosition,
 }
 
 struct Body {
@@ -167,7 +167,7 @@ impl Body {
                 body.vertex(text, heading, line, vertex)?;
             } else if !vertex.trim().is_empty() {
                 let (found, wanted) = (heading.vertices + 1, heading.vertices);
-                let start = Place { line, byte: 0 };
+                let start = TextPosition { line, byte: 0 };
                 return Err(text.error(start, Fault::Vertices { found, wanted }));
             }
         }
@@ -185,7 +185,7 @@ impl Body {
         line: usize,
         vertex: &str,
     ) -> Result<(), ReadError> {
-        let end = Place {
+        let end = TextPosition {
             line,
             byte: vertex.len(),
         };

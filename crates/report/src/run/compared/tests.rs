@@ -6,7 +6,7 @@ use hearth_machine::profile::Profile;
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
 use hearth_place::graph::{self, Connection, Graph, Number, Round};
-use hearth_place::slots::Slot;
+use hearth_place::slots::CpuSlot;
 use hearth_watch::{Port, Worker};
 
 use super::*;
@@ -14,7 +14,7 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 
 /// `senders` components of type `Ask` that send to one of type `Tell`, 100 messages a second each.
-fn expected(senders: u32, slots: Vec<Option<Slot>>) -> Expected {
+fn expected(senders: u32, slots: Vec<Option<CpuSlot>>) -> Expected {
     let machine = hearth_machine::synthetic::parse("1 package, 4 cores").expect("it is one");
     let cpus = [0, 1, 2, 3].map(OsThread);
     let site = Site::described(Profile::assumed(machine), &cpus).expect("it is fit");
@@ -47,7 +47,7 @@ fn expected(senders: u32, slots: Vec<Option<Slot>>) -> Expected {
             notes: Vec::new(),
         },
         site,
-        options: cost::Options::default(),
+        options: cost::CostOptions::default(),
         policy: "the plan of `talk`".to_owned(),
         slots,
     }
@@ -100,7 +100,7 @@ fn recording() -> Recording {
 #[test]
 fn shares_places_and_messages_stand_beside_each_other() {
     // The teller on core 3, the askers on core 1; the third asker is not made.
-    let slots = [3, 1, 1, 1].map(|slot| Some(Slot(slot)));
+    let slots = [3, 1, 1, 1].map(|slot| Some(CpuSlot(slot)));
     let compared = Compared::of(&recording(), &expected(3, slots.to_vec()));
     let teller = &compared.components[0];
     assert_eq!(teller.name, "Tell#1");
@@ -129,7 +129,7 @@ fn shares_places_and_messages_stand_beside_each_other() {
 #[test]
 fn what_no_core_could_do_is_not_expected() {
     // The teller alone would take three times of what a core has.
-    let slots = [3, 1, 1].map(|slot| Some(Slot(slot)));
+    let slots = [3, 1, 1].map(|slot| Some(CpuSlot(slot)));
     let mut expected = expected(2, slots.to_vec());
     for component in &mut expected.program.graph.components {
         component.work_ns.value *= 10.0;

@@ -116,28 +116,28 @@ impl Hub {
 
 /// The group's place: a worker, a line or a hub.
 #[derive(Clone, Copy)]
-enum Place {
+enum GroupPlace {
     Hub(&'static Hub),
     Worker(&'static Worker),
     Line(&'static Line),
 }
 
-fn current(channel: &Channel) -> Place {
+fn current(channel: &Channel) -> GroupPlace {
     // Acquire pairs with the Release of `move_to`: accesses at the half-channel's former place are
     // visible to the holders of leave at the new one.
     place_of(channel.place.load(Ordering::Acquire))
 }
 
-fn place_of(place: usize) -> Place {
+fn place_of(place: usize) -> GroupPlace {
     if let Some(worker) = carrier::of_mark(place) {
-        return Place::Worker(worker);
+        return GroupPlace::Worker(worker);
     }
     if let Some(line) = line::of_mark(place) {
-        return Place::Line(line);
+        return GroupPlace::Line(line);
     }
     // SAFETY: hubs live as long as their runtime, and a value that is not a mark is the address of
     // one.
-    Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
+    GroupPlace::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
 }
 
 impl Hub {
@@ -177,7 +177,7 @@ pub(crate) fn lock_of(channel: &Channel) -> Guard {
 
 /// Locks a half-channel's hub, if it is shared.
 pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
-    let Place::Hub(hub) = current(channel) else {
+    let GroupPlace::Hub(hub) = current(channel) else {
         return None;
     };
     let guard = hub.lock();
@@ -189,17 +189,17 @@ pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
 pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     loop {
         match current(channel) {
-            Place::Hub(hub) => {
+            GroupPlace::Hub(hub) => {
                 let guard = hub.lock();
                 if is_in(channel, hub.address()) {
                     return Some(Guard::Hub(guard));
                 }
                 drop(guard);
-                if let Place::Line(_) = current(channel) {
+                if let GroupPlace::Line(_) = current(channel) {
                     return None;
                 }
             }
-            Place::Worker(worker) => {
+            GroupPlace::Worker(worker) => {
                 let hold = worker.hold();
                 if !is_in(channel, worker.mark()) {
                     continue;
@@ -211,7 +211,7 @@ pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
                 inflate_around(channel);
                 return Some(Guard::Worker(hold));
             }
-            Place::Line(line) => link::unlink(channel, line),
+            GroupPlace::Line(line) => link::unlink(channel, line),
         }
     }
 }
@@ -222,7 +222,7 @@ pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
 /// # Safety
 /// `guard` is of the half-channel's group.
 pub(crate) unsafe fn link(channel: &Channel, guard: Guard) -> Result<(), Guard> {
-    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+    let (Guard::Hub(mut state), GroupPlace::Hub(hub)) = (guard, current(channel)) else {
         unreachable!("only what is shared is asked to be linked");
     };
     // SAFETY: locked.
@@ -293,7 +293,7 @@ const SMALL_GROUP: usize = 16;
 /// # Safety
 /// `guard` is of the half-channel's group.
 unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
-    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+    let (Guard::Hub(mut state), GroupPlace::Hub(hub)) = (guard, current(channel)) else {
         unreachable!("only what is shared is made local");
     };
     // SAFETY: members are alive, and the hub is locked.
@@ -330,15 +330,15 @@ pub(crate) fn make_shared(channel: &Channel) {
         match current(channel) {
             // A thread that is linking it or making it local from its former state has finished
             // once the lock is ours; then its place has changed.
-            Place::Hub(hub) => {
+            GroupPlace::Hub(hub) => {
                 let _state = hub.lock();
                 if is_in(channel, hub.address()) {
                     channel.misses.set(0);
                     return;
                 }
             }
-            Place::Line(line) => link::unlink(channel, line),
-            Place::Worker(worker) => {
+            GroupPlace::Line(line) => link::unlink(channel, line),
+            GroupPlace::Worker(worker) => {
                 let hold = worker.hold();
                 if is_in(channel, worker.mark()) {
                     share(channel, worker, hold);
@@ -407,8 +407,8 @@ pub(crate) enum PairGuard {
 pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     loop {
         let (of_a, of_b) = match (current(a), current(b)) {
-            (Place::Hub(of_a), Place::Hub(of_b)) => (of_a, of_b),
-            (Place::Worker(of_a), Place::Worker(of_b)) if ptr::eq(of_a, of_b) => {
+            (GroupPlace::Hub(of_a), GroupPlace::Hub(of_b)) => (of_a, of_b),
+            (GroupPlace::Worker(of_a), GroupPlace::Worker(of_b)) if ptr::eq(of_a, of_b) => {
                 let hold = of_a.hold();
                 if is_in(a, of_a.mark()) && is_in(b, of_a.mark()) {
                     if a.slot.get() != 0 && b.slot.get() != 0 {
@@ -425,9 +425,9 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
             (of_a, of_b) => {
                 for (channel, place) in [(a, of_a), (b, of_b)] {
                     match place {
-                        Place::Hub(_) => {}
-                        Place::Line(line) => link::unlink(channel, line),
-                        Place::Worker(worker) => {
+                        GroupPlace::Hub(_) => {}
+                        GroupPlace::Line(line) => link::unlink(channel, line),
+                        GroupPlace::Worker(worker) => {
                             let hold = worker.hold();
                             if is_in(channel, worker.mark()) {
                                 share(channel, worker, hold);
@@ -509,7 +509,7 @@ pub(super) fn move_to(channel: &Channel, place: usize) {
 pub(crate) fn set_apart(channel: &Channel) {
     loop {
         match current(channel) {
-            Place::Worker(worker) => {
+            GroupPlace::Worker(worker) => {
                 let hold = worker.hold();
                 if is_in(channel, worker.mark()) {
                     drop_peers(channel);
@@ -517,8 +517,8 @@ pub(crate) fn set_apart(channel: &Channel) {
                     return;
                 }
             }
-            Place::Line(line) => link::unlink(channel, line),
-            Place::Hub(_) => return set_apart_from_hub(channel),
+            GroupPlace::Line(line) => link::unlink(channel, line),
+            GroupPlace::Hub(_) => return set_apart_from_hub(channel),
         }
     }
 }
@@ -554,7 +554,7 @@ fn set_apart_from_hub(channel: &Channel) {
 pub(crate) fn leave_for_good(channel: &Channel) {
     loop {
         match current(channel) {
-            Place::Worker(worker) => {
+            GroupPlace::Worker(worker) => {
                 let hold = worker.hold();
                 if is_in(channel, worker.mark()) {
                     drop_peers(channel);
@@ -562,8 +562,8 @@ pub(crate) fn leave_for_good(channel: &Channel) {
                     return;
                 }
             }
-            Place::Line(line) => link::unlink(channel, line),
-            Place::Hub(hub) => {
+            GroupPlace::Line(line) => link::unlink(channel, line),
+            GroupPlace::Hub(hub) => {
                 let mut state = hub.lock();
                 if is_in(channel, hub.address()) {
                     drop_peers(channel);

@@ -53,7 +53,7 @@ fn has_occupant(slot: usize) -> bool {
 }
 
 /// The content of a slot.
-enum Slot {
+enum SlotContent {
     Free,
     /// A component that sends or receives.
     One(*mut Component),
@@ -65,25 +65,25 @@ enum Slot {
 /// # Safety
 /// The caller may touch the half-channel.
 #[inline]
-unsafe fn look(channel: &Channel) -> Slot {
+unsafe fn look(channel: &Channel) -> SlotContent {
     let slot = channel.slot.get();
     if slot == 0 {
-        return Slot::Free;
+        return SlotContent::Free;
     }
     if slot & HEAVY != 0 {
-        return Slot::Heavy;
+        return SlotContent::Heavy;
     }
     let component = occupant(slot);
     if slot & SELECT == 0 {
-        return Slot::One(component);
+        return SlotContent::One(component);
     }
     // SAFETY: slots name a component only while it is parked, or ready and not yet settled.
     if unsafe { (*component).waiting } == SELECTS {
-        Slot::Selecting(component)
+        SlotContent::Selecting(component)
     } else {
         // Served elsewhere, and about to remove itself.
         channel.slot.set(0);
-        Slot::Free
+        SlotContent::Free
     }
 }
 
@@ -123,8 +123,8 @@ pub(super) unsafe fn send(
         let entered = Entered::new(component, channel)?;
         let into = channel.sole.get().as_ref()?;
         let receiver = match look(into) {
-            Slot::Heavy => return None,
-            Slot::Free => {
+            SlotContent::Heavy => return None,
+            SlotContent::Free => {
                 if channel.slot.get() != 0 {
                     return None;
                 }
@@ -137,11 +137,11 @@ pub(super) unsafe fn send(
                 park(component, channel, waiting, site);
                 return Some(Step::Blocked);
             }
-            Slot::One(receiver) => {
+            SlotContent::One(receiver) => {
                 (*receiver).waiting = NOTHING;
                 receiver
             }
-            Slot::Selecting(receiver) => {
+            SlotContent::Selecting(receiver) => {
                 (*receiver).waiting = SELECTED;
                 (*receiver).arm = into.arm.get();
                 into.served.set(entered.tick());
@@ -222,9 +222,9 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
     unsafe {
         if let Some(out) = channel.sole.get().as_ref() {
             return match look(out) {
-                Slot::Free => Sender::Nobody,
-                Slot::One(_) => Sender::Waits { out },
-                Slot::Heavy | Slot::Selecting(_) => Sender::Heavy,
+                SlotContent::Free => Sender::Nobody,
+                SlotContent::One(_) => Sender::Waits { out },
+                SlotContent::Heavy | SlotContent::Selecting(_) => Sender::Heavy,
             };
         }
         if !channel.inner.is_made() {
@@ -245,10 +245,12 @@ unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
             let out: &Channel = &*out.as_ptr();
             match look(out) {
                 // Several receivers at one sender take turns by the general protocol.
-                Slot::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
+                SlotContent::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
                 // A general wait is served by the general protocol, in the same turn.
-                Slot::One(_) | Slot::Selecting(_) | Slot::Heavy => return Sender::Heavy,
-                Slot::Free => {
+                SlotContent::One(_) | SlotContent::Selecting(_) | SlotContent::Heavy => {
+                    return Sender::Heavy;
+                }
+                SlotContent::Free => {
                     channel.inner.with_mut(Inner::take_ready);
                 }
             }

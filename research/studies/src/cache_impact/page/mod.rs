@@ -12,7 +12,7 @@ use super::compare;
 use super::record::Sweep;
 use super::replay::headlines;
 use super::results::Results;
-use super::verdict::{Evidence, Verdict};
+use super::verdict::{Evidence, JudgedQuestion};
 
 /// Draws the page. With a `profile` of this machine our own model's predictions stand beside the
 /// source's.
@@ -101,7 +101,7 @@ fn verdicts(results: &Results, here: &Evidence, ready: &Evidence) -> Section {
     section
 }
 
-fn tone(verdict: &Verdict) -> Tone {
+fn tone(verdict: &JudgedQuestion) -> Tone {
     match verdict.agrees() {
         Some(true) => Tone::Good,
         Some(false) => Tone::Bad,
@@ -109,7 +109,7 @@ fn tone(verdict: &Verdict) -> Tone {
     }
 }
 
-fn said(verdict: &Verdict, others: &[&str]) -> Vec<String> {
+fn said(verdict: &JudgedQuestion, others: &[&str]) -> Vec<String> {
     let agreement = match verdict.agrees() {
         Some(true) => "as published",
         Some(false) => "not as published",

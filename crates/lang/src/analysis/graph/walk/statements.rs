@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
             }
             _ => Known::Unknown,
         };
-        let place = Place::Slot(target);
+        let place = StorePlace::Slot(target);
         self.name_after(&place, made);
         self.put(Spot::Slot(self.frame.base + target.index()), made);
     }
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
 
     /// Components and channels are called what the first variable is called that they are stored
     /// in.
-    fn name_after(&mut self, place: &Place, value: Known) {
+    fn name_after(&mut self, place: &StorePlace, value: Known) {
         match value {
             Known::Component(id) if self.world.instances[id.index()].name.is_none() => {
                 let name = self.name_of(place);
@@ -261,19 +261,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn name_of(&mut self, place: &Place) -> Option<(Symbol, Option<u32>)> {
+    fn name_of(&mut self, place: &StorePlace) -> Option<(Symbol, Option<u32>)> {
         match place {
-            Place::Slot(slot) => {
+            StorePlace::Slot(slot) => {
                 let name = self.function().slots[slot.index()].name?;
                 Some((name, None))
             }
-            Place::Member(member) => {
+            StorePlace::Member(member) => {
                 let component = self.world.instances[self.frame.instance.index()].component?;
                 let members = &self.program.components[component.index()].members;
                 Some((members[member.index()].name, None))
             }
-            Place::Global(global) => Some((self.program.globals[global.index()].name, None)),
-            Place::Element(array, index, _) => {
+            StorePlace::Global(global) => Some((self.program.globals[global.index()].name, None)),
+            StorePlace::Element(array, index, _) => {
                 let name = match self.value(array) {
                     Known::Object(id) => self.world.names.get(&id).copied(),
                     _ => None,
@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
                     _ => Some((name, None)),
                 }
             }
-            Place::Field(..) | Place::Result => None,
+            StorePlace::Field(..) | StorePlace::Result => None,
         }
     }
 

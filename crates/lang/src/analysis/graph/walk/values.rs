@@ -161,17 +161,17 @@ impl Walk<'_> {
     }
 
     /// Stores a value in a place.
-    pub(super) fn store(&mut self, place: &Place, value: Known) {
+    pub(super) fn store(&mut self, place: &StorePlace, value: Known) {
         let instance = self.frame.instance;
         match place {
-            Place::Slot(slot) => self.put(Spot::Slot(self.frame.base + slot.index()), value),
-            Place::Member(member) => {
+            StorePlace::Slot(slot) => self.put(Spot::Slot(self.frame.base + slot.index()), value),
+            StorePlace::Member(member) => {
                 self.work(self.pace.member);
                 self.put(Spot::Member(instance, member.0), value);
             }
-            Place::Global(global) => self.put(Spot::Global(global.0), value),
-            Place::Result => self.put(Spot::Result, value),
-            Place::Element(array, index, _) => {
+            StorePlace::Global(global) => self.put(Spot::Global(global.0), value),
+            StorePlace::Result => self.put(Spot::Result, value),
+            StorePlace::Element(array, index, _) => {
                 let array = self.value(array);
                 let index = self.value(index);
                 self.work(self.pace.element);
@@ -180,7 +180,7 @@ impl Walk<'_> {
                     self.store_element(id, index, value);
                 }
             }
-            Place::Field(object, _, field) => {
+            StorePlace::Field(object, _, field) => {
                 let object = self.value(object);
                 self.work(self.pace.element);
                 if let Known::Object(id) = object {
