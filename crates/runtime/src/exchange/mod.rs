@@ -2,7 +2,7 @@
 //!
 //! From the ground up:
 //!
-//! 1. [`line`], what the two ends of a link share; [`values::heap`], the heaps of components;
+//! 1. [`mod@line`], what the two ends of a link share; [`values::heap`], the heaps of components;
 //! 2. [`carrier`]'s workers: queues, and leave to touch their half-channels;
 //! 3. [`channel`]'s half-channels with the memory that they lie in, [`block`], and
 //!    [`values::object`], since a value may hold half-channels and components;
