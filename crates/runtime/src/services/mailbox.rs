@@ -87,7 +87,13 @@ impl<T> Mailbox<T> {
     /// Gives an item to the component that asked first, or keeps it for the next. False without
     /// room.
     pub(crate) fn deliver(&self, item: T) -> bool {
-        let mut item = Some(item);
+        self.deliver_after(item, || {})
+    }
+
+    /// Delivers likewise, and calls `first` once it is certain that the item is taken, before any
+    /// component sees it: one that does may end the program at once.
+    pub(crate) fn deliver_after(&self, item: T, first: impl FnOnce()) -> bool {
+        let mut item = Some((item, first));
         loop {
             let ticket = {
                 let mut state = lock(&self.state);
@@ -95,15 +101,20 @@ impl<T> Mailbox<T> {
                     Some(ticket) => ticket,
                     None if state.items.len() >= self.room => return false,
                     None => {
-                        state.items.extend(item);
+                        if let Some((item, first)) = item {
+                            first();
+                            state.items.push_back(item);
+                        }
                         return true;
                     }
                 }
             };
             // A stopped component takes nothing; then it is the next one's turn.
             ticket.complete(|parked| {
-                item.take()
-                    .map_or(Value::NOTHING, |item| (self.make)(parked.component(), item))
+                item.take().map_or(Value::NOTHING, |(item, first)| {
+                    first();
+                    (self.make)(parked.component(), item)
+                })
             });
             if item.is_none() {
                 return true;

@@ -233,28 +233,33 @@ fn take_in(ear: &Ear, packet: &Packet<'_>, from: SocketAddr, heard: &mut HashMap
         reliable::answered(packet.number);
         return;
     }
-    let is_repeat =
-        packet.kind == Kind::Reliable && heard.get(&packet.sender) == Some(&packet.number);
-    if !is_repeat {
-        let Some(payload) = portable::read(any(), packet.payload) else {
-            return;
-        };
-        if !ARRIVALS.deliver(Arrival {
-            sender: packet.sender,
-            payload,
-        }) {
-            return;
+    let is_reliable = packet.kind == Kind::Reliable;
+    let answer = || {
+        if is_reliable {
+            let answer = Packet {
+                kind: Kind::Answer,
+                sender: ear.address,
+                number: packet.number,
+                payload: &[],
+            };
+            transmit(&answer.to_bytes(), from);
         }
+    };
+    if is_reliable && heard.get(&packet.sender) == Some(&packet.number) {
+        answer();
+        return;
     }
-    if packet.kind == Kind::Reliable {
+    let Some(payload) = portable::read(any(), packet.payload) else {
+        return;
+    };
+    let arrival = Arrival {
+        sender: packet.sender,
+        payload,
+    };
+    // Answered first: the program may end as soon as it has the packet, and its sender would take
+    // it for lost.
+    if ARRIVALS.deliver_after(arrival, answer) && is_reliable {
         heard.insert(packet.sender, packet.number);
-        let answer = Packet {
-            kind: Kind::Answer,
-            sender: ear.address,
-            number: packet.number,
-            payload: &[],
-        };
-        transmit(&answer.to_bytes(), from);
     }
 }
 
