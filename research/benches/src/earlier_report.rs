@@ -78,8 +78,13 @@ impl Table {
         Ok(rows.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Prints the rows that are worse.
-    pub(crate) fn end(&self) {
+    /// Prints the rows that are worse. An error if there was nothing to measure.
+    pub(crate) fn end(&self) -> Result<(), String> {
+        if self.rows == 0 {
+            return Err(
+                "no row was measured; --before goes with runtime, savina and their rows".into(),
+            );
+        }
         match self.worse.as_slice() {
             [] => println!("No row of {} is worse beyond its interval.", self.rows),
             worse => println!(
@@ -89,5 +94,6 @@ impl Table {
                 worse.join(", ")
             ),
         }
+        Ok(())
     }
 }

@@ -112,7 +112,10 @@ fn main() -> ExitCode {
         for program in wanted_of(&savina::programs(), &request) {
             keep(program.name, table.program(program, effort, earlier));
         }
-        table.end();
+        if let Err(error) = table.end() {
+            eprintln!("{error}");
+            failed = true;
+        }
         return finish(&request, &rows, failed);
     }
     for benchmark in BENCHMARKS.iter().filter(|one| request.wants(one.name)) {

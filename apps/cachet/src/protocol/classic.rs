@@ -59,11 +59,12 @@ pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>)
     }
 }
 
-/// Whether a command that is none of ours is a request of HTTP, `GET / HTTP/1.1`.
+/// Tells whether an unknown command is an HTTP request, `GET / HTTP/1.1`.
 ///
-/// Its connection is closed unanswered: otherwise a browser or a proxy could be made to write into
-/// the cache by the lines of its request's body. Words of one letter, words that begin as ours do,
-/// and our commands with a wrong number of words are a client's mistakes, as in memcached.
+/// The server closes such a connection without an answer: otherwise a browser or a proxy could be
+/// made to write into the cache by the lines of its request's body. Words of one letter, words that
+/// begin as ours do, and our commands with a wrong number of words are a client's mistakes, as in
+/// memcached.
 fn is_http(words: &Words<'_>) -> bool {
     let first = words.get(0);
     let is_ours = matches!(

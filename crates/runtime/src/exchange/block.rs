@@ -1,4 +1,4 @@
-//! A component's block of memory: its layout, and those who keep it.
+//! A component's block of memory: its layout, and the counts that keep it alive.
 
 use std::ffi::c_void;
 use std::ptr;

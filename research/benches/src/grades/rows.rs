@@ -94,6 +94,13 @@ const fn variable(
     }
 }
 
+/// Loads for the kinds of heaps: one and four allocating components, and one that computes.
+const HEAP_LOADS: &[Load] = &[
+    given(ALLOCATE, Input::Allocators(1)),
+    given(ALLOCATE, Input::Allocators(4)),
+    near(MATRICES, 1),
+];
+
 pub const GRADES: [Grade; 23] = [
     Grade {
         name: "grades-same",
@@ -269,21 +276,13 @@ pub const GRADES: [Grade; 23] = [
         "grades-heaps",
         ("HEARTH_HEAPS", Some("private"), "shared"),
         "a heap for each component; one for all, under a lock",
-        &[
-            given(ALLOCATE, Input::Allocators(1)),
-            given(ALLOCATE, Input::Allocators(4)),
-            near(MATRICES, 1),
-        ],
+        HEAP_LOADS,
     ),
     variable(
         "grades-heaps-system",
         ("HEARTH_HEAPS", Some("private"), "system"),
         "a heap for each component; the system's malloc",
-        &[
-            given(ALLOCATE, Input::Allocators(1)),
-            given(ALLOCATE, Input::Allocators(4)),
-            near(MATRICES, 1),
-        ],
+        HEAP_LOADS,
     ),
 ];
 

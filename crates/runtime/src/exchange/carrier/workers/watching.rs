@@ -7,6 +7,8 @@ use crate::ground::sync::Ordering;
 use crate::ground::without::Mechanism;
 
 impl Worker {
+    /// Adds an end to the list. False if the list is full.
+    ///
     /// # Safety
     /// The caller has leave.
     pub(super) unsafe fn watch(&self, watch: Watch) -> bool {
@@ -22,6 +24,8 @@ impl Worker {
         }
     }
 
+    /// Removes an end from the list.
+    ///
     /// # Safety
     /// The caller has leave.
     pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
