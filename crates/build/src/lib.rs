@@ -143,7 +143,7 @@ fn translate(program: &Path, text: &str, package: &str) -> Result<Translated, St
             format!("{name}:{line}: {} [{}]", found.title, found.code.0)
         })
         .collect();
-    let module = Module::new(program, package, &compiled.kinds)?;
+    let module = Module::new(program, package, &compiled.kinds, compiled.services)?;
     let c = format!(
         "#define main {}_main\n{c}\n{}",
         module.symbol,
@@ -208,6 +208,32 @@ component Celsius presents ICelsius {
                         the file, for example to `my_sensor.isf`";
         assert_eq!(message, expected);
         assert!(translated("src/type.isf", CELSIUS).is_err());
+    }
+
+    #[test]
+    fn who_needs_services_is_told_by_all_code_that_it_reaches() {
+        let text = CELSIUS.to_owned()
+            + "
+type IRest is interface ()
+proc ask() { offset = new out bool ; connect offset to storage.offsetReq ; send true on offset }
+component Asker presents IRest { constructor() { } ; behaviour { ask() ; stop } }
+component Maker presents IRest { constructor() { asker = new Asker() } ; behaviour { stop } }
+";
+        let module = translated("celsius.isf", &text).unwrap().module;
+        let rust = module.rust();
+        let has_services = "if \"hearth_insense_my_crate_celsius_has_services\",\n";
+        for (kind, needs_services) in [("Celsius", false), ("Asker", true), ("Maker", true)] {
+            let line = rust
+                .lines()
+                .find(|line| line.contains(&format!("{kind:?}")));
+            let line = format!("{}\n", line.unwrap());
+            assert_eq!(line.ends_with(has_services), needs_services, "{line}");
+        }
+        assert!(
+            module.exports().contains("{ return global_storage != 0; }"),
+            "{}",
+            module.exports()
+        );
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Module {
     /// The C symbol of the program; those of its components begin with it.
     pub(crate) symbol: String,
     makers: Vec<Maker>,
+    /// The C names of the pointers to the services of the prelude that the program uses.
+    services: Vec<String>,
 }
 
 /// A function that makes components of one kind.
@@ -34,6 +36,7 @@ struct Maker {
     kind: String,
     /// The C name of the kind's descriptor within the program.
     descriptor: String,
+    needs_services: bool,
 }
 
 impl Module {
@@ -43,6 +46,7 @@ impl Module {
         program: &Path,
         package: &str,
         kinds: &[ComponentKind],
+        services: Vec<String>,
     ) -> Result<Module, String> {
         let file = program.display().to_string();
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -63,6 +67,7 @@ impl Module {
                 name: name.clone(),
                 kind: kind.name.clone(),
                 descriptor: kind.descriptor.clone(),
+                needs_services: kind.needs_services,
             };
             if let Some(other) = makers.insert(name.clone(), maker) {
                 return Err(format!(
@@ -76,10 +81,12 @@ impl Module {
             name: stem.into_owned(),
             file,
             makers: makers.into_values().collect(),
+            services,
         })
     }
 
-    /// The C that makes the program and its components visible outside of its file.
+    /// The C that makes the program and its components visible outside of its file, and a function
+    /// that tells whether the services exist if a component needs them.
     pub(crate) fn exports(&self) -> String {
         let symbol = &self.symbol;
         let mut c = format!("const hearth_program *const {symbol} = &program;\n");
@@ -92,7 +99,22 @@ impl Module {
                 "const hearth_component_type *const {symbol}_{kind} = &{descriptor};"
             );
         }
+        if self.makers.iter().any(|maker| maker.needs_services) {
+            let pointers = self.services.iter().map(|name| format!("{name} != 0"));
+            let all = pointers.collect::<Vec<_>>().join(" && ");
+            let name = self.has_services();
+            let _ = writeln!(
+                c,
+                "bool {name}(void);\nbool {name}(void) {{ return {all}; }}"
+            );
+        }
         c
+    }
+
+    /// The C name of the function that tells whether the services exist. A component's name begins
+    /// with a capital letter.
+    fn has_services(&self) -> String {
+        format!("{}_has_services", self.symbol)
     }
 
     /// The call that `include_insense!` includes. The macro has all code, so that this file does
@@ -101,9 +123,14 @@ impl Module {
         let (name, file, symbol) = (&self.name, &self.file, &self.symbol);
         let mut rust =
             format!("::hearth::__insense_module! {{\n    {name}, {file:?}, {symbol:?},\n");
-        for Maker { name, kind, .. } in &self.makers {
+        for maker in &self.makers {
+            let Maker { name, kind, .. } = maker;
             let symbol = format!("{symbol}_{kind}");
-            let _ = writeln!(rust, "    {name} {kind:?} {symbol:?},");
+            let _ = write!(rust, "    {name} {kind:?} {symbol:?}");
+            if maker.needs_services {
+                let _ = write!(rust, " if {:?}", self.has_services());
+            }
+            rust.push_str(",\n");
         }
         rust.push_str("}\n");
         rust

@@ -25,8 +25,9 @@
 use std::fmt;
 
 pub use hearth_runtime::embed::{
-    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoSuchComponent, NoSuchPort,
-    PlacementError, ReceiveError, SendError, StartError, TryReceiveError, UncaughtException,
+    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoServices, NoSuchComponent,
+    NoSuchPort, PlacementError, ReceiveError, SendError, StartError, TryReceiveError,
+    UncaughtException,
 };
 pub use hearth_sync::CallError;
 use thiserror::Error;

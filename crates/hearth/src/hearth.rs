@@ -143,7 +143,16 @@ impl Hearth {
     /// # Panics
     /// Panics the second time, because a program has one set of globals.
     pub fn start_program(&self, program: Program) -> Ending {
-        Compiled::found(program.main(&self.0)).run()
+        let (ending, at_end) = Ending::new();
+        program.start(&self.0, at_end);
+        ending
+    }
+
+    /// True if the program's main sequence ran in this runtime and has ended. For
+    /// [`include_insense!`](crate::include_insense).
+    #[doc(hidden)]
+    pub fn has_ended(&self, program: Program) -> bool {
+        program.has_ended_in(&self.0)
     }
 
     /// Finds the running Insense component of a name: `Ping`, or `Ping#2` if there are several of

@@ -64,14 +64,9 @@ impl Compiled {
     /// # Panics
     /// Panics if it runs already, or has run.
     pub fn run(&self) -> Ending {
-        let end = Arc::new(Once::new());
-        let ended = Arc::clone(&end);
-        let at_end = move |result| {
-            // Nobody leaves: an ending that is dropped leaves the cell as it is.
-            let _ = ended.put(result);
-        };
+        let (ending, at_end) = Ending::new();
         self.foreign.start(Box::new(at_end));
-        Ending { end }
+        ending
     }
 
     pub(crate) fn found(foreign: Foreign) -> Compiled {
@@ -98,6 +93,22 @@ impl Compiled {
 #[must_use = "futures do nothing unless polled"]
 pub struct Ending {
     end: Arc<Once<Result<(), UncaughtException>>>,
+}
+
+impl Ending {
+    /// Makes one, and the function that tells it of the end.
+    pub(crate) fn new() -> (
+        Ending,
+        impl FnOnce(Result<(), UncaughtException>) + Send + 'static,
+    ) {
+        let end = Arc::new(Once::new());
+        let ended = Arc::clone(&end);
+        let at_end = move |result| {
+            // Nobody leaves: an ending that is dropped leaves the cell as it is.
+            let _ = ended.put(result);
+        };
+        (Ending { end }, at_end)
+    }
 }
 
 impl Future for Ending {

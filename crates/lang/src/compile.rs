@@ -131,6 +131,8 @@ pub struct Compiled {
     pub prelude: Prelude,
     /// The kinds of component in the text that stayed; empty with errors.
     pub kinds: Vec<ComponentKind>,
+    /// The C names of the pointers to the services that the program uses; empty with errors.
+    pub services: Vec<String>,
 }
 
 /// Compiles a program to C11. Messages call the text `name`, a path as a rule.
@@ -141,6 +143,7 @@ pub fn compile(text: &str, name: &str, options: &CompileOptions) -> Compiled {
         c: None,
         prelude: checked.prelude,
         kinds: Vec::new(),
+        services: Vec::new(),
     };
     if let Some(program) = &mut checked.program {
         let hosted = options.hosted;
@@ -150,6 +153,7 @@ pub fn compile(text: &str, name: &str, options: &CompileOptions) -> Compiled {
         lowered(program, text, name, options, |input| {
             compiled.c = Some(emit::emit(*input));
             compiled.kinds = emit::kinds(input);
+            compiled.services = emit::services(input);
         });
     }
     compiled

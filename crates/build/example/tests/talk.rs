@@ -20,7 +20,27 @@ hearth::record! {
 #[test]
 fn components_in_rust_and_insense_talk_both_ways() -> Result<(), Failure> {
     let hearth = Hearth::builder().workers(2).start()?;
+    let other = Hearth::start()?;
+    // The storage does not exist yet, and never does in another runtime.
+    let too_early = clerk::new_keeper(&hearth).unwrap_err();
+    assert!(
+        too_early
+            .to_string()
+            .contains("component Keeper uses services"),
+        "{too_early}"
+    );
     block_on(hearth.start_program(clerk::program()))?;
+    assert_eq!(clerk::new_keeper(&other).unwrap_err(), too_early);
+    let keeper = clerk::new_keeper(&hearth)?;
+    let offset = In::<u32>::new();
+    offset.connect_port(&keeper.port("offset")?)?;
+    let _end = keeper.run();
+    assert_eq!(
+        block_on(hearth.spawn(async move { offset.recv().await }))?,
+        Ok(0)
+    );
+    keeper.stop();
+
     let found = hearth.find("Clerk")?;
 
     let (number, double) = (Out::<i32>::new(), In::<i32>::new());

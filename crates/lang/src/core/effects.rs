@@ -335,33 +335,72 @@ pub fn for_each_body(program: &Program, visit: &mut dyn FnMut(&Body)) {
 /// Tells which procedures and components the globals, the main sequence and the kept components
 /// reach.
 pub fn reachable(program: &Program, keep: impl Fn(&Component) -> bool) -> (Vec<bool>, Vec<bool>) {
-    let mut procs = vec![false; program.procs.len()];
-    let mut components = vec![false; program.components.len()];
+    let mut reached = Reached::none_of(program);
     let mut work: Vec<&Body> = vec![&program.main];
     work.extend(program.globals.iter().filter(|g| g.used).map(|g| &g.init));
     for (index, component) in program.components.iter().enumerate() {
         if keep(component) {
-            components[index] = true;
+            reached.components[index] = true;
             work.extend(bodies(component));
         }
     }
-    while let Some(body) = work.pop() {
-        walk(&body.block, &mut |e| match &e.kind {
-            ExprKind::Call(Callee::Proc(proc), _) | ExprKind::Proc(proc) => {
-                let first = !std::mem::replace(&mut procs[proc.index()], true);
-                if let (true, ProcCode::Body(body)) = (first, &program.procs[proc.index()].code) {
-                    work.push(body);
-                }
-            }
-            ExprKind::NewComponent { component, .. } if !components[component.index()] => {
-                components[component.index()] = true;
-                let component = &program.components[component.index()];
-                work.extend(bodies(component));
-            }
-            _ => {}
-        });
+    reached.follow(program, work, &mut |_| {});
+    (reached.procs, reached.components)
+}
+
+/// True if the component's code, or code that it reaches, names a global.
+pub fn names_globals(program: &Program, component: &Component) -> bool {
+    let mut is_found = false;
+    let work = bodies(component).collect();
+    Reached::none_of(program).follow(program, work, &mut |e| {
+        is_found |= matches!(e.kind, ExprKind::Global(_));
+    });
+    is_found
+}
+
+/// The procedures and components that some code reaches, by their numbers.
+struct Reached {
+    procs: Vec<bool>,
+    components: Vec<bool>,
+}
+
+impl Reached {
+    fn none_of(program: &Program) -> Reached {
+        Reached {
+            procs: vec![false; program.procs.len()],
+            components: vec![false; program.components.len()],
+        }
     }
-    (procs, components)
+
+    /// Adds everything that these bodies reach, and shows each expression of it to `visit`.
+    fn follow<'a>(
+        &mut self,
+        program: &'a Program,
+        mut work: Vec<&'a Body>,
+        visit: &mut dyn FnMut(&Expr),
+    ) {
+        while let Some(body) = work.pop() {
+            walk(&body.block, &mut |e| {
+                visit(e);
+                match &e.kind {
+                    ExprKind::Call(Callee::Proc(proc), _) | ExprKind::Proc(proc) => {
+                        let first = !std::mem::replace(&mut self.procs[proc.index()], true);
+                        let code = &program.procs[proc.index()].code;
+                        if let (true, ProcCode::Body(body)) = (first, code) {
+                            work.push(body);
+                        }
+                    }
+                    ExprKind::NewComponent { component, .. }
+                        if !self.components[component.index()] =>
+                    {
+                        self.components[component.index()] = true;
+                        work.extend(bodies(&program.components[component.index()]));
+                    }
+                    _ => {}
+                }
+            });
+        }
+    }
 }
 
 fn bodies(component: &Component) -> impl Iterator<Item = &Body> {

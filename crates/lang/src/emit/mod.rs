@@ -13,11 +13,12 @@ mod values;
 
 use crate::analysis::heap_bound::HeapBounds;
 use crate::core::Lowered;
+use crate::core::effects::names_globals;
 use crate::core::ir::Role;
 use crate::layout::Layouts;
 use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
-use crate::tree::ComponentId;
+use crate::tree::{ComponentId, GlobalId};
 use crate::types::TypeId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -112,6 +113,8 @@ pub struct ComponentKind {
     pub descriptor: String,
     /// The number of arguments that its first constructor takes.
     pub arguments: usize,
+    /// True if its code uses services of the prelude, which the main sequence creates.
+    pub needs_services: bool,
 }
 
 /// The used kinds of component in the user's text, in order.
@@ -124,7 +127,18 @@ pub fn kinds(input: &Lowered<'_>) -> Vec<ComponentKind> {
             name: input.program.names.name(component.name).to_owned(),
             descriptor: format!("{}_type", names.component(ComponentId(index as u32))),
             arguments: component.constructors.first().map_or(0, |body| body.params),
+            needs_services: names_globals(input.program, component),
         })
+        .collect()
+}
+
+/// The C names of the globals that hold services of the prelude, for tests that they exist.
+pub fn services(input: &Lowered<'_>) -> Vec<String> {
+    let names = Names::new(input.program);
+    let globals = input.program.globals.iter().enumerate();
+    globals
+        .filter(|(_, global)| global.used)
+        .map(|(index, _)| names.global(GlobalId(index as u32)).to_owned())
         .collect()
 }
 

@@ -154,6 +154,18 @@ pub struct NoSuchComponent {
     pub wanted: String,
 }
 
+/// Reports that a component was not made because its code uses services of the prelude, such as
+/// `storage`, which do not exist: the program's main sequence creates them.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "component {component} uses services of the prelude, which its program's main sequence \
+     creates; start the program in this runtime, and await the end of its main sequence"
+)]
+pub struct NoServices {
+    /// The kind of component.
+    pub component: String,
+}
+
 /// Reports that the runtime did not start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StartError {

@@ -1,8 +1,10 @@
 //! Components and programs compiled from Insense.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::error::{ConnectError, NoSuchComponent, NoSuchPort, UncaughtException};
 use super::life::Handle;
@@ -262,20 +264,56 @@ impl Program {
         (unsafe { (*program).abi } == ABI).then_some(Program(program))
     }
 
-    /// Makes its main sequence without starting it.
+    /// Starts its main sequence. `at_end` receives how it ended.
     ///
     /// # Panics
     /// On the second call: a program's globals exist once.
-    pub fn main(self, runtime: &Runtime) -> Foreign {
-        static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-        let is_first = {
-            let mut made = lock(&MADE);
-            let is_first = !made.contains(&self.0.addr());
-            made.push(self.0.addr());
-            is_first
+    pub fn start(
+        self,
+        runtime: &Runtime,
+        at_end: impl FnOnce(Result<(), UncaughtException>) + Send + 'static,
+    ) -> Foreign {
+        let key = self.0.addr();
+        let start = Start {
+            runtime: Arc::downgrade(runtime.shared()),
+            has_ended: false,
+        };
+        let is_first = match lock(&STARTS).entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(start);
+                true
+            }
+            Entry::Occupied(_) => false,
         };
         assert!(is_first, "a program is started once");
         // SAFETY: a valid program, as the maker of `self` promised, has a main sequence.
-        unsafe { ForeignType((*self.0).main).make(runtime) }
+        let main = unsafe { ForeignType((*self.0).main).make(runtime) };
+        main.start(Box::new(move |result| {
+            if let Some(start) = lock(&STARTS).get_mut(&key) {
+                start.has_ended = true;
+            }
+            at_end(result);
+        }));
+        main
+    }
+
+    /// True if its main sequence ran in this runtime and has ended. What that wrote to the
+    /// program's globals is visible to the caller.
+    pub fn has_ended_in(self, runtime: &Runtime) -> bool {
+        let starts = lock(&STARTS);
+        let here = runtime.shared();
+        starts.get(&self.0.addr()).is_some_and(|start| {
+            start.has_ended && ptr::eq(start.runtime.as_ptr(), &raw const **here)
+        })
     }
 }
+
+/// The start of a program.
+struct Start {
+    /// Keeps the address of the runtime from being used again.
+    runtime: Weak<Inner>,
+    has_ended: bool,
+}
+
+/// The starts of all programs, by the addresses of these: globals in C exist once in the process.
+static STARTS: Mutex<BTreeMap<usize, Start>> = Mutex::new(BTreeMap::new());

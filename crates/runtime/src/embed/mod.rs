@@ -49,8 +49,9 @@ mod tests;
 pub use crate::ground::options::Servers;
 pub use codec::{Fields, Portable, Record};
 pub use error::{
-    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoSuchComponent, NoSuchPort,
-    PlacementError, ReceiveError, SendError, StartError, TryReceiveError, UncaughtException,
+    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoServices, NoSuchComponent,
+    NoSuchPort, PlacementError, ReceiveError, SendError, StartError, TryReceiveError,
+    UncaughtException,
 };
 pub use foreign::{Foreign, ForeignType, Port, Program, find};
 pub use half::{Half, connect};
@@ -161,6 +162,10 @@ impl std::fmt::Debug for Runtime {
 
 impl Runtime {
     pub(crate) fn inner(&self) -> &Inner {
+        &self.0.0
+    }
+
+    fn shared(&self) -> &Arc<Inner> {
         &self.0.0
     }
 }
