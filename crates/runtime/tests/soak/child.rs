@@ -16,6 +16,7 @@ use crate::actors::{
 };
 use crate::ledger::{Ledger, MESSAGES};
 use crate::machine::{self, Handle, PORTS, Static};
+use crate::neighbours::Neighbours;
 use crate::remains::{self, Growth};
 
 /// Far longer than any round takes.
@@ -35,10 +36,19 @@ const AT_REST: Census = Census {
 };
 
 static ROUND: AtomicU64 = AtomicU64::new(0);
-static PLAN: OnceLock<(u64, u64)> = OnceLock::new();
+static PLAN: OnceLock<Plan> = OnceLock::new();
+
+/// The process's rounds.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    seed: u64,
+    seconds: u64,
+    /// The most other runtimes in a round.
+    neighbours: usize,
+}
 
 /// Runs rounds for this many seconds, then ends the process.
-pub(crate) fn run(seed: u64, seconds: u64) -> ! {
+pub(crate) fn run(seed: u64, seconds: u64, neighbours: usize) -> ! {
     const NOWHERE: Site = Site {
         file: ptr::null(),
         line: 0,
@@ -63,7 +73,11 @@ pub(crate) fn run(seed: u64, seconds: u64) -> ! {
         main: &raw const MAIN.0,
         compat_original: false,
     });
-    PLAN.get_or_init(|| (seed, seconds));
+    PLAN.get_or_init(|| Plan {
+        seed,
+        seconds,
+        neighbours,
+    });
     // SAFETY: a valid program; it is given no arguments.
     unsafe { c::hearth_main(&raw const PROGRAM.0, 0, ptr::null_mut::<*mut c_char>()) };
     unreachable!("the program ends the process")
@@ -79,8 +93,7 @@ unsafe extern "C" fn begin(_: *mut Component) -> Step {
             eprintln!("soak: in round {round} of {seed:?}");
             told(panic);
         }));
-        let &(seed, seconds) = PLAN.get().expect("made before");
-        rounds(seed, Duration::from_secs(seconds));
+        rounds(PLAN.get().expect("made before"));
         end();
     });
     Step::Done
@@ -91,7 +104,8 @@ fn end() -> ! {
     std::process::exit(0)
 }
 
-fn rounds(seed: u64, time: Duration) {
+fn rounds(plan: &Plan) {
+    let time = Duration::from_secs(plan.seconds);
     let start = Instant::now();
     let mut told = start;
     let mut messages = 0u64;
@@ -102,8 +116,10 @@ fn rounds(seed: u64, time: Duration) {
     let mut round = 0;
     while start.elapsed() < time || round < WARM_UP + 2 {
         ROUND.store(round, Ordering::Relaxed);
-        let mut random = Random::new(seed.wrapping_add(round << 32));
+        let mut random = Random::new(plan.seed.wrapping_add(round << 32));
+        let neighbours = Neighbours::new(plan.neighbours, &mut random);
         messages += u64::from(Round::new(&mut random).live(&mut random));
+        messages += neighbours.join();
         until("the round's components to be gone", || {
             census::take() == AT_REST
         });

@@ -1,7 +1,8 @@
 //! Runs random components for hours: they are made, connected, disconnected, stopped and moved,
 //! under each carrier, and every message is accounted for. Afterwards nothing is left behind.
 //!
-//! The runtime's options are process-wide, so each way of running is a process of its own.
+//! A compiled program has one runtime in its process, so each way of running is a process of its own.
+//! In some, runtimes of the Rust API come and go beside the program's.
 //! `HEARTH_SOAK_SECONDS` sets how long all of them together take, `HEARTH_SOAK_SEED` their random
 //! choices.
 #![allow(
@@ -16,6 +17,7 @@ mod ledger;
 #[path = "../stress/machine.rs"]
 #[allow(dead_code, reason = "the stress tests use the rest")]
 mod machine;
+mod neighbours;
 mod remains;
 
 use std::process::{Command, ExitCode};
@@ -25,11 +27,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SECONDS: u64 = 28;
 /// Marks this process as one of the children.
 const ROLE: &str = "HEARTH_SOAK_ROLE";
+/// The most runtimes beside the program's, in a round.
+const NEIGHBOURS: &str = "HEARTH_SOAK_NEIGHBOURS";
 
 /// A way of running: its name and options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
-const WAYS: [Way; 12] = [
+const WAYS: [Way; 14] = [
     ("one worker", &[("HEARTH_WORKERS", "1")]),
     (
         "two workers",
@@ -96,7 +100,20 @@ const WAYS: [Way; 12] = [
             ("HEARTH_SERVERS", "auto"),
         ],
     ),
+    (
+        "two workers, beside other runtimes, short slices",
+        &[
+            ("HEARTH_WORKERS", "2"),
+            ("HEARTH_PLACE", "spread"),
+            ("HEARTH_SLICE", "50"),
+            (NEIGHBOURS, "3"),
+        ],
+    ),
     ("threads", &[("HEARTH_CARRIER", "threads")]),
+    (
+        "threads, beside other runtimes",
+        &[("HEARTH_CARRIER", "threads"), (NEIGHBOURS, "3")],
+    ),
     (
         "threads that move to whom they talk with",
         &[("HEARTH_CARRIER", "threads"), ("HEARTH_PLACE", "talk")],
@@ -124,7 +141,8 @@ fn main() -> ExitCode {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let seed = number("HEARTH_SOAK_SEED").unwrap_or_else(|| now.map_or(1, |now| now.as_secs()));
     if std::env::var_os(ROLE).is_some() {
-        child::run(seed, number("HEARTH_SOAK_SECONDS").unwrap_or(1));
+        let seconds = number("HEARTH_SOAK_SECONDS").unwrap_or(1);
+        child::run(seed, seconds, number(NEIGHBOURS).unwrap_or(0) as usize);
     }
     let seconds = number("HEARTH_SOAK_SECONDS").unwrap_or(SECONDS);
     let each = (seconds / WAYS.len() as u64).max(1);
@@ -153,6 +171,7 @@ fn run(seed: u64, seconds: u64, options: &[(&str, &str)]) -> bool {
         "HEARTH_SERVERS",
         "HEARTH_PASSES",
         "HEARTH_SEED",
+        NEIGHBOURS,
     ];
     for option in all {
         command.env_remove(option);
