@@ -191,9 +191,9 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, io_uring, level or select. Default: io_uring with
-    /// the pattern sharded where the system has it and the threads leave a core to others,
-    /// otherwise edge; with adaptive whichever of the two is better
+    /// How threads wait for connections: edge, level, select, or (with sharded and adaptive)
+    /// io_uring. Default: io_uring with the pattern sharded where the system has it and the threads
+    /// leave a core to others, otherwise edge; with adaptive whichever of the two is better
     #[arg(
         long = "mechanism",
         value_name = "NAME",

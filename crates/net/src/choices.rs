@@ -29,9 +29,8 @@ pub enum Mechanism {
     Level,
     /// `epoll`, edge-triggered: never armed again.
     Edge,
-    /// `io_uring`, available from Linux 6.1 and forbidden on some systems. With
-    /// [`Pattern::Sharded`]: multishot receives, and sends submitted by the wait. Otherwise:
-    /// multishot polls.
+    /// `io_uring`: multishot receives, and sends submitted by the wait. For [`Pattern::Sharded`] and
+    /// [`Pattern::Adaptive`]. Available from Linux 6.1, and forbidden on some systems.
     Uring,
 }
 
@@ -99,6 +98,11 @@ impl Mechanism {
     /// All mechanisms.
     pub fn all() -> [Mechanism; 4] {
         Self::NAMES.map(|(_, mechanism)| mechanism)
+    }
+
+    /// True if threads of this pattern can wait by the mechanism.
+    pub fn goes_with(self, pattern: Pattern) -> bool {
+        self != Mechanism::Uring || matches!(pattern, Pattern::Sharded | Pattern::Adaptive)
     }
 }
 

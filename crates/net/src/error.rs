@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::choices::Mechanism;
+use crate::choices::{Mechanism, Pattern};
 
 /// A server that did not start; nothing of it is left.
 #[derive(Debug, Error)]
@@ -30,6 +30,14 @@ pub enum StartError {
         threads: usize,
         /// Smallest number.
         least: usize,
+    },
+    /// The threads of the pattern cannot wait by the mechanism.
+    #[error("{mechanism} goes with the patterns sharded and adaptive; use edge with {pattern}")]
+    Mismatch {
+        /// The pattern asked for.
+        pattern: Pattern,
+        /// The mechanism asked for.
+        mechanism: Mechanism,
     },
     /// This system lacks the mechanism, or forbids it.
     #[error(

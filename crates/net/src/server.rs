@@ -17,7 +17,7 @@ use crate::error::StartError;
 use crate::listen::{Listener, listeners};
 use crate::options::Builder;
 use crate::pattern::{Adapted, Adaptive, HalfAsync, Leader, Sharded, Starting, Threads};
-use crate::poller::{Epoll, Poller, Ring, Select};
+use crate::poller::{Epoll, Poller, Select};
 use crate::service::Service;
 
 /// A server that serves until it is stopped or dropped.
@@ -56,7 +56,11 @@ impl<S: Service> Server<S> {
             });
         }
         let mechanisms = options.mechanisms();
-        for mechanism in &mechanisms {
+        for &mechanism in &mechanisms {
+            let pattern = options.pattern;
+            if !mechanism.goes_with(pattern) {
+                return Err(StartError::Mismatch { pattern, mechanism });
+            }
             mechanism.check()?;
         }
         let workers = options.threads * mechanisms.len();
@@ -83,11 +87,8 @@ impl<S: Service> Server<S> {
             }
             Mechanism::Select => start_pattern::<Select, S>(&common, &mut starting),
             Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut starting),
-            Mechanism::Uring if common.options.pattern == Pattern::Sharded => {
-                Sharded::<S::Session>::start_rings(&common, &mut starting)
-                    .map(|sharded| Arc::new(sharded) as Arc<dyn Threads<S>>)
-            }
-            Mechanism::Uring => start_pattern::<Ring, S>(&common, &mut starting),
+            Mechanism::Uring => Sharded::<S::Session>::start_rings(&common, &mut starting)
+                .map(|sharded| Arc::new(sharded) as Arc<dyn Threads<S>>),
         };
         let mut server = Server {
             common,

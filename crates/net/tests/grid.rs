@@ -149,6 +149,16 @@ fn mistakes_are_told() {
         .tcp("127.0.0.1:0")
         .start(Lines::default());
     assert!(matches!(too_few, Err(StartError::TooFewThreads { .. })));
+    for pattern in [Pattern::HalfAsync, Pattern::Leader] {
+        let mismatch = cell(pattern, Mechanism::Uring).start(Lines::default());
+        let told = mismatch.err().expect("they do not go together").to_string();
+        assert_eq!(
+            told,
+            format!(
+                "io_uring goes with the patterns sharded and adaptive; use edge with {pattern}"
+            )
+        );
+    }
     let nowhere = Server::builder().start(Lines::default());
     assert!(matches!(nowhere, Err(StartError::NoListener)));
     let first = Server::builder()

@@ -9,11 +9,9 @@
 //! everything and waits for the completions; if they do not come, it leaks the memory instead of
 //! freeing it.
 //!
-//! [`Uring`] moves bytes and belongs to one thread. [`Polls`] only reports readiness, and may
-//! belong to several.
+//! An [`Uring`] belongs to one thread.
 
 mod buffers;
-mod polls;
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,7 +26,6 @@ use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use buffers::{Buffers, GROUP};
-pub use polls::{Event, Polls, Waiters};
 
 /// Bits of a completion's user data that hold the kind of the request.
 const KIND_BITS: u32 = 2;
@@ -472,39 +469,36 @@ impl Requests {
         }
     }
 
+    /// Submits what is there and waits until there is a completion or the time has passed.
     fn enter(&mut self, time: Option<Duration>) -> io::Result<()> {
         self.calls += 1;
-        enter(&mut self.ring, time)
-    }
-}
-
-/// Submits what is there and waits until there is a completion or the time has passed.
-fn enter(ring: &mut IoUring, time: Option<Duration>) -> io::Result<()> {
-    let result = match time {
-        None => ring.submit_and_wait(1),
-        // No time needs no timer.
-        Some(Duration::ZERO) => {
-            let count = ring.submission().len() as u32;
-            // SAFETY: no memory is given.
-            unsafe { ring.submitter().enter::<()>(count, 0, GET_EVENTS, None) }
+        let ring = &mut self.ring;
+        let result = match time {
+            None => ring.submit_and_wait(1),
+            // No time needs no timer.
+            Some(Duration::ZERO) => {
+                let count = ring.submission().len() as u32;
+                // SAFETY: no memory is given.
+                unsafe { ring.submitter().enter::<()>(count, 0, GET_EVENTS, None) }
+            }
+            Some(time) => {
+                let time = Timespec::new()
+                    .sec(time.as_secs())
+                    .nsec(time.subsec_nanos());
+                let arguments = SubmitArgs::new().timespec(&time);
+                ring.submitter().submit_with_args(1, &arguments)
+            }
+        };
+        let passes = |error: &io::Error| {
+            let passing = [libc::ETIME, libc::EINTR, libc::EBUSY, libc::EAGAIN];
+            error
+                .raw_os_error()
+                .is_some_and(|number| passing.contains(&number))
+        };
+        match result {
+            Err(error) if !passes(&error) => Err(error),
+            _ => Ok(()),
         }
-        Some(time) => {
-            let time = Timespec::new()
-                .sec(time.as_secs())
-                .nsec(time.subsec_nanos());
-            let arguments = SubmitArgs::new().timespec(&time);
-            ring.submitter().submit_with_args(1, &arguments)
-        }
-    };
-    let passes = |error: &io::Error| {
-        let passing = [libc::ETIME, libc::EINTR, libc::EBUSY, libc::EAGAIN];
-        error
-            .raw_os_error()
-            .is_some_and(|number| passing.contains(&number))
-    };
-    match result {
-        Err(error) if !passes(&error) => Err(error),
-        _ => Ok(()),
     }
 }
 

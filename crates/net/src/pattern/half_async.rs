@@ -120,7 +120,6 @@ fn wait<P: Poller, S: Service>(
             }
         }
     }
-    shared.poller.end();
 }
 
 impl<P: Poller, S: Service> Threads<S> for HalfAsync<P, S> {

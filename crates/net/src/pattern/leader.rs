@@ -92,8 +92,6 @@ fn serve<P: Poller, S: Service>(
         };
         let time = turns.are_there().then_some(Duration::ZERO);
         if common.is_stopping() {
-            drop(leads);
-            shared.poller.end();
             return;
         }
         if let Some(leads) = leads {

@@ -209,7 +209,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         key: usize,
     ) {
         if let Some(connection) = self.connections[key].take() {
-            self.desk.poller.remove(connection.fd(), key as u64);
+            self.desk.poller.remove(connection.fd());
             station.close(connection);
             self.free.push(key);
             self.desk.let_go();
@@ -258,7 +258,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut moving = Vec::new();
         for key in choose(there, order) {
             if let Some(mut connection) = self.connections[key].take() {
-                self.desk.poller.remove(connection.fd(), key as u64);
+                self.desk.poller.remove(connection.fd());
                 self.free.push(key);
                 self.desk.let_go();
                 connection.travel();

@@ -95,7 +95,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
             }
         }
         if let Some(connection) = place.take() {
-            self.poller.remove(connection.fd(), key);
+            self.poller.remove(connection.fd());
             station.close(connection);
             slot.reset();
             drop(place);

@@ -77,7 +77,7 @@ impl Poller for Epoll {
         self.trigger == Trigger::Edge
     }
 
-    fn remove(&self, of: BorrowedFd<'_>, _: u64) {
+    fn remove(&self, of: BorrowedFd<'_>) {
         // At worst it is not there.
         let _ = self.ready.remove(of);
     }

@@ -2,7 +2,6 @@
 
 mod epoll;
 mod select;
-mod uring;
 
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -12,7 +11,6 @@ use hearth_sys::eventfd::EventFd;
 
 pub(crate) use epoll::Epoll;
 pub(crate) use select::Select;
-pub(crate) use uring::Ring;
 
 use crate::choices::{Mechanism, Pattern};
 use crate::connection::{Flags, Waits};
@@ -25,18 +23,15 @@ const WAKEUP: u64 = u64::MAX;
 pub(crate) enum Waiters {
     /// The thread that works for all its descriptors.
     Owner,
-    /// One thread; others work.
-    One,
-    /// The working threads, in turns.
-    Turns,
+    /// One thread at a time; any of them works for a descriptor.
+    Several,
 }
 
 impl Waiters {
     pub(crate) fn of(pattern: Pattern) -> Waiters {
         match pattern {
             Pattern::Sharded | Pattern::Adaptive => Waiters::Owner,
-            Pattern::HalfAsync => Waiters::One,
-            Pattern::Leader => Waiters::Turns,
+            Pattern::HalfAsync | Pattern::Leader => Waiters::Several,
         }
     }
 }
@@ -81,7 +76,7 @@ pub(crate) trait Poller: Wake + Sized {
     fn tells_meanwhile(&self) -> bool;
 
     /// Removes a descriptor, before it is closed.
-    fn remove(&self, of: BorrowedFd<'_>, key: u64);
+    fn remove(&self, of: BorrowedFd<'_>);
 
     /// Waits until something is ready, the set is woken, or the time has passed. True if it was
     /// woken.
@@ -91,7 +86,4 @@ pub(crate) trait Poller: Wake + Sized {
         time: Option<Duration>,
         each: impl FnMut(u64, Flags),
     ) -> bool;
-
-    /// Called by each thread that has waited when none will wait any more.
-    fn end(&self) {}
 }

@@ -118,7 +118,7 @@ impl Poller for Select {
         false
     }
 
-    fn remove(&self, of: BorrowedFd<'_>, _: u64) {
+    fn remove(&self, of: BorrowedFd<'_>) {
         self.unset(of);
     }
 

@@ -81,6 +81,7 @@ pub fn grid() -> impl Iterator<Item = (Pattern, Mechanism)> {
         mechanisms
             .into_iter()
             .flatten()
+            .filter(move |mechanism| mechanism.goes_with(pattern))
             .map(move |mechanism| (pattern, mechanism))
     })
 }

@@ -225,65 +225,6 @@ fn a_send_that_goes_at_once_ends_no_wait_and_one_that_cannot_says_so() {
     }
 }
 
-#[test]
-fn polls_tell_what_is_new_once_and_by_turns() {
-    for waiters in [Waiters::One, Waiters::Turns] {
-        let Ok(mut polls) = Polls::new(waiters) else {
-            return;
-        };
-        let (near, mut far) = UnixStream::pair().unwrap();
-        polls.add(near.as_raw_fd(), 4);
-        let told = |polls: &mut Polls, time| {
-            let mut last = None;
-            polls
-                .wait(Some(time), 1, |event| {
-                    assert!(event.goes_on);
-                    last = Some(event.ready);
-                })
-                .unwrap();
-            last
-        };
-        let (long, short) = (Duration::from_secs(60), Duration::ZERO);
-        let first = told(&mut polls, long).unwrap();
-        assert!(first.can_write && !first.can_read && first.key == 4);
-        assert!(told(&mut polls, short).is_none());
-        far.write_all(b"a").unwrap();
-        assert!(told(&mut polls, long).unwrap().can_read);
-        assert!(told(&mut polls, short).is_none());
-        far.write_all(b"b").unwrap();
-        assert!(told(&mut polls, long).unwrap().can_read);
-        polls.remove(4);
-        assert!(told(&mut polls, short).is_none());
-        far.write_all(b"c").unwrap();
-        assert!(told(&mut polls, Duration::from_millis(1)).is_none());
-        polls.add(near.as_raw_fd(), 5);
-        assert!(told(&mut polls, long).unwrap().can_read);
-        drop(far);
-        assert!(told(&mut polls, long).unwrap().is_ended);
-        polls.remove_all();
-        assert!(told(&mut polls, short).is_none());
-    }
-}
-
-#[test]
-fn several_threads_wait_by_turns() {
-    let Ok(mut polls) = Polls::new(Waiters::Turns) else {
-        return;
-    };
-    let (near, mut far) = UnixStream::pair().unwrap();
-    polls.add(near.as_raw_fd(), 4);
-    polls.wait(Some(Duration::ZERO), 9, |_| {}).unwrap();
-    std::thread::spawn(move || {
-        far.write_all(b"a").unwrap();
-        let mut told = 0;
-        while told == 0 {
-            polls.wait(None, 9, |_| told += 1).unwrap();
-        }
-    })
-    .join()
-    .unwrap();
-}
-
 /// A ring dropped on another thread does not interrupt the thread that prepared it.
 #[test]
 fn the_end_of_a_ring_interrupts_nobody() {
