@@ -163,6 +163,59 @@ fn a_deadlock_has_its_trace_and_its_code() {
     assert_eq!(times(&read(&path), "Sink", "receives from i").len(), 1);
 }
 
+/// Each answers the other before it asks.
+const RING: &str = r#"type IEcho is interface (in integer a ; out integer b)
+
+component Echo presents IEcho {
+  constructor() { }
+  behaviour {
+    receive v from a
+    send v on b
+  }
+}
+
+one = new Echo()
+other = new Echo()
+connect one.b to other.a
+connect other.b to one.a
+"#;
+
+#[test]
+fn a_page_begins_with_what_went_wrong() {
+    let wrong = |folder, text| {
+        let program = program(folder, text);
+        let path = program.with_extension("html");
+        let mut command = hearth();
+        command.arg("run").arg(&program).arg("--report").arg(&path);
+        let ended = outcome(&mut command, None).expect("it ends");
+        assert_eq!(ended.code(), Some(1), "{ended:?}");
+        let page = fs::read_to_string(&path).expect("it was written");
+        let (before, after) = page.split_once("<h2>What went wrong</h2>").expect(&page);
+        assert!(!before.contains("<h2>"), "it comes first");
+        let printed = after
+            .split_once("<pre>")
+            .and_then(|(_, rest)| rest.split_once("</pre>"));
+        let (printed, after) = printed.expect("as printed");
+        for line in ended.stderr.lines() {
+            let line = line.trim_start_matches("hearth: ");
+            assert!(printed.contains(line), "{line} is missing in {printed}");
+        }
+        after.to_owned()
+    };
+    let after = wrong("watching-ring", RING);
+    let (picture, rest) = after.split_once("</figure>").expect("a picture");
+    assert!(picture.contains("Who waits for whom"), "{picture}");
+    for name in [">Echo#1<", ">Echo#2<", ">receives from a<"] {
+        assert!(picture.contains(name), "{picture}");
+    }
+    assert!(rest.contains("it ended with code 1: deadlock."), "{rest}");
+
+    let raises = "zero = 0\nprintInt(1 / zero)\n";
+    let after = wrong("watching-exception", raises);
+    assert!(after.contains("it ended with code 1: "), "{after}");
+    assert!(!after.contains("Who waits for whom"), "{after}");
+}
+
 #[test]
 fn a_signal_leaves_a_whole_trace() {
     let program = program("watching-signal", WAITS);

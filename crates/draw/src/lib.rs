@@ -6,6 +6,7 @@
 //! - [`heat`]: a table as colours.
 //! - [`tiles`]: many equal cells, filled.
 //! - [`spans`]: activities over time.
+//! - [`ring`]: things that wait for each other.
 //! - [`topology`]: the parts of a machine, as nested boxes.
 //! - [`placement`]: components on the parts of a machine with their communication; as text, too.
 //! - [`page`]: headings, tables and pictures as one HTML file that needs no network.
@@ -45,6 +46,8 @@ pub mod heat;
 pub mod tiles;
 
 pub mod spans;
+
+pub mod ring;
 
 pub mod topology;
 

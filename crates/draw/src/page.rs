@@ -11,6 +11,8 @@ pub struct Page {
     title: String,
     lead: Vec<String>,
     callouts: String,
+    /// Stands above all others, without a link to it.
+    first: Option<Section>,
     sections: Vec<Section>,
     footer: String,
 }
@@ -22,6 +24,7 @@ impl Page {
             title: title.to_owned(),
             lead: Vec::new(),
             callouts: String::new(),
+            first: None,
             sections: Vec::new(),
             footer: String::new(),
         }
@@ -36,6 +39,12 @@ impl Page {
     /// Adds a box above all sections.
     pub fn callout(&mut self, tone: Tone, heading: &str, lines: &[String]) -> &mut Page {
         self.callouts.push_str(&callout(tone, heading, lines));
+        self
+    }
+
+    /// Sets a section that comes before everything but the title.
+    pub fn first(&mut self, section: Section) -> &mut Page {
+        self.first = Some(section);
         self
     }
 
@@ -62,6 +71,14 @@ impl Page {
             style::PAGES,
             style::PICTURES
         );
+        if let Some(section) = &self.first {
+            let heading = escape(&section.heading);
+            let _ = writeln!(
+                html,
+                "<section>\n<h2>{heading}</h2>\n{}</section>",
+                section.body
+            );
+        }
         for line in &self.lead {
             let _ = writeln!(html, "<p class=\"lead\">{}</p>", escape(line));
         }
@@ -118,6 +135,24 @@ impl Section {
     #[must_use]
     pub fn text(mut self, text: &str) -> Section {
         let _ = writeln!(self.body, "<p>{}</p>", escape(text));
+        self
+    }
+
+    /// Adds a paragraph that opens on request, below how the section is to be read.
+    #[must_use]
+    pub fn explained(mut self, text: &str) -> Section {
+        let _ = writeln!(
+            self.body,
+            "<details><summary>How to read this</summary>\n<p>{}</p></details>",
+            escape(text)
+        );
+        self
+    }
+
+    /// Adds lines as a terminal shows them.
+    #[must_use]
+    pub fn printed(mut self, text: &str) -> Section {
+        let _ = writeln!(self.body, "<pre>{}</pre>", escape(text));
         self
     }
 

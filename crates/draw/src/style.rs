@@ -63,6 +63,7 @@ path.curve{fill:none}path.band{stroke:none}.dot{stroke:none}.hollow{fill:var(--p
 .box{stroke:var(--edge)}.package{fill:var(--package)}.node{fill:var(--node)}.cache{fill:var(--cache);stroke:var(--edge);stroke-width:.7}\
 .core{fill:var(--core)}.thread{fill:var(--thread);stroke:var(--edge);stroke-width:.7}.offline{fill:none;stroke:var(--edge);stroke-dasharray:3 2}\
 .s8{stroke:var(--c8);fill:var(--c8)}.member{fill:var(--paper);stroke-width:1.2}.track{fill:var(--grid)}.busy{fill:var(--faint)}.over{fill:var(--bad)}\
+.awaited{fill:none;stroke:var(--bad);stroke-width:1.6}.waits{fill:var(--panel);stroke:var(--bad)}\
 .way{fill:none;stroke-opacity:.75;stroke-linecap:round}.way:hover{stroke-opacity:1}.bundled{stroke-opacity:.55}.bundled.w0{stroke-opacity:.38}\
 .w0{stroke-width:.8}.w1{stroke-width:1.4}.w2{stroke-width:2.2}.w3{stroke-width:3.4}.w4{stroke-width:5}.w5{stroke-width:7}\
 .way0{stroke:var(--c7)}.way1{stroke:var(--c2)}.way2{stroke:var(--c6)}.way3{stroke:var(--c1)}.way4{stroke:var(--c4)}";
@@ -83,7 +84,8 @@ th{font-weight:600;color:var(--faint)}td.right,th.right{text-align:right;white-s
 .callout p{margin:.15rem 0;max-width:none}.bad{border-color:var(--bad);background:var(--bad-paper)}\
 .good{border-color:var(--good);background:var(--good-paper)}.note{border-color:var(--note);background:var(--note-paper)}\
 .bad strong{color:var(--bad)}.good strong{color:var(--good)}.note strong{color:var(--note)}\
-ul{margin:.4rem 0;padding-left:1.2rem;max-width:46rem}details{margin:.6rem 0}summary{cursor:pointer;color:var(--faint);font-size:.9rem}\
+ul{margin:.4rem 0;padding-left:1.2rem;max-width:46rem}pre{font:.85rem/1.45 ui-monospace,'DejaVu Sans Mono',monospace;overflow-x:auto;margin:.6rem 0;padding:.6rem .9rem;background:var(--panel);border-radius:4px}\
+details{margin:.6rem 0}summary{cursor:pointer;color:var(--faint);font-size:.9rem}\
 footer{margin-top:3rem;color:var(--faint);font-size:.85rem;border-top:1px solid var(--grid);padding-top:.7rem}\
 @media (max-width:700px){figure .picture{max-width:none}td:not(.right){min-width:6.5rem}}\
 @media print{nav{display:none}h2{break-after:avoid}figure{break-inside:avoid}}";

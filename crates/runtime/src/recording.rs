@@ -192,6 +192,13 @@ pub(crate) fn look_at_heap(id: u64, used: impl FnOnce() -> Option<u64>) {
     }
 }
 
+/// Records a failure as it is printed.
+pub(crate) fn failure(text: &str) {
+    if let Some(recorder) = recorder() {
+        recorder.failure(text);
+    }
+}
+
 /// Records the core of the calling thread, which is a worker's.
 pub(crate) fn look_at_core(recorder: &Recorder, worker: usize) {
     if let Some(core) = affinity::current() {

@@ -9,6 +9,7 @@ use crate::abi::literal;
 use crate::exchange::channel::inflate::inflate;
 use crate::exchange::channel::{Channel, hub};
 use crate::ground::output;
+use crate::recording;
 use crate::seats::exceptions::place_of;
 use crate::seats::offer::Stage;
 use crate::seats::registry;
@@ -33,13 +34,28 @@ struct Peer {
     name: String,
 }
 
-/// Writes the report.
+/// Writes the report, and records it with the ring.
 pub(crate) fn deadlock() {
-    output::complain(of_all().trim_end());
+    let blocked = look_at_all();
+    let cycle = find_cycle(&blocked).unwrap_or_default();
+    let text = text(&blocked, &cycle);
+    let text = text.trim_end();
+    if let Some(recorder) = recording::recorder() {
+        let ids: Vec<u64> = cycle.iter().map(|&index| blocked[index].id).collect();
+        recorder.cycle(&ids);
+        recorder.failure(text);
+    }
+    output::complain(text);
 }
 
 /// The report. Nothing runs.
 pub(crate) fn of_all() -> String {
+    let blocked = look_at_all();
+    text(&blocked, &find_cycle(&blocked).unwrap_or_default())
+}
+
+/// Every component, with what it waits for. Nothing runs.
+fn look_at_all() -> Vec<Blocked> {
     let mut blocked = Vec::new();
     let mut seats = Vec::new();
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
@@ -50,7 +66,7 @@ pub(crate) fn of_all() -> String {
             blocked.push(look_at(&*seat));
         }
     }
-    text(&blocked)
+    blocked
 }
 
 /// # Safety
@@ -154,11 +170,11 @@ fn worth_telling<'a>(blocked: &'a [Blocked], cycle: &[usize]) -> (Vec<&'a Blocke
     (chosen.collect(), left)
 }
 
-fn text(blocked: &[Blocked]) -> String {
+/// The report's text; `cycle` is empty if there is no ring.
+fn text(blocked: &[Blocked], cycle: &[usize]) -> String {
     let mut text =
         "deadlock: every component is blocked, and nothing outside can wake one\n".to_owned();
-    let cycle = find_cycle(blocked);
-    let (told, left) = worth_telling(blocked, cycle.as_deref().unwrap_or_default());
+    let (told, left) = worth_telling(blocked, cycle);
     for one in told {
         let _ = writeln!(
             text,
@@ -172,7 +188,7 @@ fn text(blocked: &[Blocked]) -> String {
     if left > 0 {
         let _ = writeln!(text, "  and {left} more components");
     }
-    if let Some(cycle) = cycle {
+    if !cycle.is_empty() {
         let mut names: Vec<_> = cycle
             .iter()
             .take(RING_SHOWN)

@@ -1,7 +1,7 @@
 //! Layout of a recording. It consists of 64-bit words in the machine's byte order.
 //!
 //! ```text
-//! header ─ names ─ workers ─ components ─ ports ─ moves ─ remarks ─ chunks: 512 words each
+//! header ─ names ─ workers ─ components ─ ports ─ moves ─ remarks ─ failures ─ chunks: 512 words each
 //! ```
 //!
 //! A component's figures stand at its number less one, so no search is needed. Moves and remarks
@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 pub const NAME: &str = "hearth-watch";
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HEARTHWA");
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 
 /// Words of the header.
 pub(crate) mod header {
@@ -49,6 +49,10 @@ pub(crate) mod header {
     pub(crate) const REMARKS: usize = 19;
     /// 0, or 1 and the bytes of blocks of the one heap that all components share.
     pub(crate) const HEAP_SHARED: usize = 20;
+    /// Bytes of failures' texts, with a NUL behind each.
+    pub(crate) const FAILURE_BYTES: usize = 21;
+    /// Number of components in the ring of a deadlock, of which the first are kept.
+    pub(crate) const CYCLE: usize = 22;
 }
 pub(crate) const HEADER: usize = 512;
 
@@ -141,7 +145,15 @@ pub(crate) const REMARKS_MAX: usize = 256;
 pub(crate) const REMARK: usize = 64;
 pub(crate) const REMARK_BYTES: usize = (REMARK - 2) * 8;
 
-pub(crate) const CHUNKS: usize = REMARKS + REMARKS_MAX * REMARK;
+/// Texts of failures: uncaught exceptions, a deadlock's report.
+pub(crate) const FAILURES: usize = REMARKS + REMARKS_MAX * REMARK;
+pub(crate) const FAILURE_WORDS: usize = 4096;
+
+/// Numbers of the components in the ring of a deadlock.
+pub(crate) const CYCLE: usize = FAILURES + FAILURE_WORDS;
+pub(crate) const CYCLE_MAX: usize = 64;
+
+pub(crate) const CHUNKS: usize = CYCLE + CYCLE_MAX;
 pub(crate) const CHUNK: usize = 512;
 /// Words of a chunk before its events: one more than the number of chunks taken before it; whether
 /// a thread writes it; its number of events.

@@ -7,7 +7,7 @@
 //! | ports' peers | the connecting thread | by compare-and-exchange, once |
 //! | a worker's words | its thread | |
 //! | chunks | see `pen.rs` | |
-//! | names, remarks | the holder of the lock `naming` | |
+//! | names, remarks, failures | the holder of the lock `naming` | |
 //! | a move | the thread that took its place by an addition | a place recurs after 4096 moves |
 //! | sizes of values | the component's holder | |
 //! | the rest of the header | any thread | by addition |
@@ -21,10 +21,10 @@ use hearth_sys::clock::{Source, Stamps};
 use hearth_sys::{Linux, Refused, shared};
 
 use crate::layout::{
-    Between, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, MAGIC, MOVE, MOVES, MOVES_MAX,
-    NAME_WORDS_MAX, NAMES, NO_WORKER, PORT, PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES,
-    REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunks_in, component,
-    event, header, port, worker,
+    Between, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX, Carrying, FAILURE_WORDS,
+    FAILURES, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX, NAMES, NO_WORKER, PORT, PORTS,
+    PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS,
+    WORKERS_MAX, Wait, chunks_in, component, event, header, port, worker,
 };
 use crate::pen;
 
@@ -386,6 +386,39 @@ impl Recorder {
         // Release: a reader that sees the count sees the text.
         self.word(header::REMARKS).store(nth + 1, Ordering::Release);
         self.event(at, event::REMARK, 0, nth as u32);
+    }
+
+    /// Records a failure as it was printed. Texts beyond 32 KiB in all are cut.
+    pub fn failure(&self, text: &str) {
+        let _naming = self.naming.lock();
+        let bytes = self.word(header::FAILURE_BYTES);
+        let used = bytes.load(Ordering::Relaxed) as usize;
+        let left = (FAILURE_WORDS * 8).saturating_sub(used + 1);
+        if left == 0 {
+            return;
+        }
+        let text = cut(text, left);
+        let with_end = text
+            .bytes()
+            .map(|byte| if byte == 0 { b'?' } else { byte })
+            .chain([0]);
+        for (at, byte) in (used..).zip(with_end) {
+            let word = self.word(FAILURES + at / 8);
+            let mut bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            bytes[at % 8] = byte;
+            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+        }
+        // Release: a reader that sees the length sees the text.
+        bytes.store((used + text.len() + 1) as u64, Ordering::Release);
+    }
+
+    /// Records the components of a deadlock that wait for each other in a ring.
+    pub fn cycle(&self, ids: &[u64]) {
+        for (at, &id) in ids.iter().take(CYCLE_MAX).enumerate() {
+            self.word(CYCLE + at).store(id, Ordering::Relaxed);
+        }
+        self.word(header::CYCLE)
+            .store(ids.len() as u64, Ordering::Release);
     }
 
     fn write_text(&self, from: usize, text: &str) {

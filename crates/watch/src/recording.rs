@@ -8,10 +8,10 @@ use hearth_sys::Linux;
 use hearth_sys::clock::{Source, Stamps};
 
 use crate::layout::{
-    Between, CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, EVENTS_A_CHUNK,
-    HEADER, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX, NAMES, PORT, PORTS, PORTS_MAX, Packed,
-    REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait,
-    chunk, component, event, header, port, worker,
+    Between, CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX, Carrying,
+    EVENTS_A_CHUNK, FAILURE_WORDS, FAILURES, HEADER, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX,
+    NAMES, PORT, PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State,
+    VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunk, component, event, header, port, worker,
 };
 
 /// A recording's contents, all times in nanoseconds since the beginning.
@@ -43,6 +43,13 @@ pub struct Recording {
     pub remarks: Vec<Remark>,
     /// Number of remarks before them.
     pub remarks_left: u64,
+    /// Failures as they were printed, in order: uncaught exceptions, and a deadlock's report.
+    pub failures: Vec<String>,
+    /// Numbers of the components of a deadlock that wait for each other in a ring, each for the
+    /// next; the first 64 of them.
+    pub cycle: Vec<u64>,
+    /// Number of further components in the ring.
+    pub cycle_left: u64,
     /// Bytes of blocks in the one heap that all components share, if they do.
     pub heap_shared: Option<u64>,
 }
@@ -287,6 +294,9 @@ impl Recording {
             moves_left: head(header::MOVES).saturating_sub(MOVES_MAX as u64),
             remarks: remarks(read, &clock),
             remarks_left: head(header::REMARKS).saturating_sub(REMARKS_MAX as u64),
+            failures: failures(read),
+            cycle: cycle(read),
+            cycle_left: head(header::CYCLE).saturating_sub(CYCLE_MAX as u64),
             heap_shared: head(header::HEAP_SHARED).checked_sub(1),
         })
     }
@@ -529,6 +539,25 @@ fn remarks(read: &Words<'_>, clock: &Rate) -> Vec<Remark> {
     let mut found: Vec<Remark> = words.chunks_exact(REMARK).map(remark).collect();
     found.sort_by_key(|remark| remark.ns);
     found
+}
+
+fn failures(read: &Words<'_>) -> Vec<String> {
+    let bytes = (one(read, header::FAILURE_BYTES) as usize).min(FAILURE_WORDS * 8);
+    let mut words = vec![0; bytes.div_ceil(8)];
+    if !read(FAILURES, &mut words) {
+        return Vec::new();
+    }
+    let texts = text_of(&words, bytes);
+    texts.split_terminator('\0').map(str::to_owned).collect()
+}
+
+fn cycle(read: &Words<'_>) -> Vec<u64> {
+    let mut ids = vec![0; (one(read, header::CYCLE) as usize).min(CYCLE_MAX)];
+    if read(CYCLE, &mut ids) {
+        ids
+    } else {
+        Vec::new()
+    }
 }
 
 fn text_of(words: &[u64], length: usize) -> String {

@@ -46,17 +46,12 @@ pub(super) fn section(recording: &Recording) -> Section {
             time(sum(|channel| channel.waited[1] as f64) as u64),
         ]);
     }
-    section
-        .text(
+    section.table(&table).explained(
             "The side of a message that comes first waits, so messages are counted by the waits at both ends. \
-             Messages of a select that waited are estimated from samples, and marked with ≈.",
-        )
-        .text(
-            "Bytes are an estimate: messages times the size of a value, without the objects it refers to. The \
+             Messages of a select that waited are estimated from samples, and marked with ≈. Bytes are an estimate: messages times the size of a value, without the objects it refers to. The \
              size is known for numbers; for strings, arrays and structures it is the mean of samples, \
              marked with ≈. An end that was connected to several is shown with the first.",
         )
-        .table(&table)
 }
 
 fn messages(channel: &Channel) -> String {

@@ -40,11 +40,7 @@ pub(super) fn section(recording: &Recording) -> Section {
     if !rest.is_empty() {
         table.row(together(rest));
     }
-    let mut section = Section::new("Components").text(
-        "Running is a component's own code; ready, that another had the worker; waiting, at a channel or \
-         for the outside. The share is that of its life.",
-    );
-    section = section.text(&heaps(recording));
+    let mut section = Section::new("Components");
     if recording.components_left > 0 {
         let text = format!(
             "{} components that were created later have no figures of their own.",
@@ -52,7 +48,12 @@ pub(super) fn section(recording: &Recording) -> Section {
         );
         section = section.text(&text);
     }
-    section.table(&table)
+    let explanation = format!(
+        "Running is a component's own code; ready, that another had the worker; waiting, at a channel or \
+         for the outside. The share is that of its life. {}",
+        heaps(recording)
+    );
+    section.table(&table).explained(&explanation)
 }
 
 fn together(rest: &[&Component]) -> Vec<String> {

@@ -3,6 +3,7 @@
 mod channels;
 mod compared;
 mod components;
+mod failure;
 mod machine;
 mod moves;
 mod plan;
@@ -23,6 +24,9 @@ const ROWS: usize = 40;
 /// The page of a program's run, with its expectations if they are known.
 pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -> String {
     let mut page = Page::new(&format!("{program}: its run"));
+    if let Some(section) = failure::section(recording) {
+        page.first(section);
+    }
     page.lead(&summary(recording, None));
     if recording.events_lost > 0 {
         let lines = [format!(
@@ -48,7 +52,10 @@ pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -
 pub fn summary(recording: &Recording, goes_on: Option<bool>) -> String {
     let sum = Sum::of(&recording.components);
     let end = match (recording.ending, goes_on) {
-        (Ending::Code(code), _) => format!("ended with code {code}"),
+        (Ending::Code(code), _) => match failure::in_short(recording) {
+            Some(reason) => format!("ended with code {code}: {reason}"),
+            None => format!("ended with code {code}"),
+        },
         (Ending::Open, Some(true)) => "is still running".to_owned(),
         (Ending::Open, Some(false)) => "was killed".to_owned(),
         (Ending::Open, None) => "was killed, or is still running".to_owned(),

@@ -17,10 +17,7 @@ pub(super) fn section(recording: &Recording) -> Section {
         };
         return section.text(text);
     }
-    let text = format!(
-        "{all} moves: of components from one worker to another, and of threads from one core to another, which \
-         the system does where it may. A thread's core is looked at whenever it resumes a component."
-    );
+    let text = format!("{all} moves.");
     let mut said = Table::new(&[">when", "decision and reason"]);
     for remark in recording.remarks.iter().take(ROWS) {
         said.row(vec![time(remark.ns), remark.text.clone()]);
@@ -40,7 +37,10 @@ pub(super) fn section(recording: &Recording) -> Section {
     if all > ROWS as u64 {
         section = section.text(&format!("The last {ROWS} of {all}:"));
     }
-    section.table(&table)
+    section.table(&table).explained(
+        "Moves are of components from one worker to another, and of threads from one core to another, which the \
+         system does where it may. A thread's core is looked at whenever it resumes a component.",
+    )
 }
 
 struct Move {

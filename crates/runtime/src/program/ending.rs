@@ -8,7 +8,7 @@ use crate::hooks::{After, Hooks, simulation};
 use crate::placer::{self, initial};
 use crate::seats::seat::Seat;
 use crate::seats::{exceptions, registry};
-use crate::{remote, report};
+use crate::{recording, remote, report};
 
 /// The functions that the exchange calls.
 pub(super) static HOOKS: Hooks = Hooks {
@@ -27,7 +27,9 @@ pub(super) static HOOKS: Hooks = Hooks {
 
 fn failed(seat: &Seat) {
     // SAFETY: its carrier still has the component.
-    output::complain(&unsafe { exceptions::uncaught_message(seat) });
+    let message = unsafe { exceptions::uncaught_message(seat) };
+    recording::failure(&message);
+    output::complain(&message);
     simulation::failed(seat);
     exits::note_uncaught();
     if registry::is_main(seat) {
