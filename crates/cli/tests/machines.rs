@@ -417,24 +417,18 @@ fn advice() {
 #[test]
 fn assumptions_are_told() {
     let place = MachineFolder::new("assumed");
-    let found = place.call(&["predict", "64"]);
-    assert_eq!(found.code(), Some(0), "{}", found.stderr);
-    assert_eq!(
-        found.stderr,
-        "hearth: there is no profile of this machine, so costs are assumed; `hearth probe` would \
-         measure them\n"
-    );
-    assert!(
-        found
-            .stdout
-            .contains("every cost is Hearth's stated default")
-    );
-    // A plan says so itself, and once.
     let program = root().join("tests/workloads/sender-receiver.isf");
-    let found = place.call(&["place", &program.display().to_string()]);
-    assert_eq!((found.code(), found.stderr.as_str()), (Some(0), ""));
-    assert_eq!(found.stdout.matches("stated").count(), 1);
-    assert!(found.stdout.contains("`hearth probe`"), "{}", found.stdout);
+    let program = program.display().to_string();
+    for words in [["predict", "64"], ["advise", "64"], ["place", &program]] {
+        let found = place.call(&words);
+        assert_eq!((found.code(), found.stderr.as_str()), (Some(0), ""));
+        // Once.
+        assert_eq!(found.stdout.matches("stated").count(), 1, "{words:?}");
+        assert!(found.stdout.contains("`hearth probe`"), "{}", found.stdout);
+    }
+    let found = place.call(&["predict", "64", "--json"]);
+    let document: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert!(document["warning"].as_str().unwrap().contains("assumed"));
 }
 
 #[test]

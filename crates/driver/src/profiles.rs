@@ -38,6 +38,28 @@ pub struct Chosen {
     pub is_assumed: bool,
 }
 
+impl Chosen {
+    /// The warning that a text below figures does not give already: [`modelled`] says what is
+    /// assumed.
+    pub fn warning_beside_text(&self) -> Option<&str> {
+        self.warning.as_deref().filter(|_| !self.is_assumed)
+    }
+
+    /// The line below figures.
+    pub fn modelled(&self) -> String {
+        modelled(&self.origin, self.is_assumed)
+    }
+}
+
+/// The line below figures of this origin.
+pub fn modelled(origin: &str, is_assumed: bool) -> String {
+    let next = match is_assumed {
+        true => " `hearth probe` would measure them.",
+        false => "",
+    };
+    format!("Modelled, not measured, from {origin}.{next}")
+}
+
 /// The file of this machine's profile.
 pub fn kept() -> Result<PathBuf, Failure> {
     hearth_sys::paths::profile_path().ok_or_else(|| {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use hearth_draw::placement as picture;
+use hearth_driver::profiles;
 use hearth_driver::program_graph::ProgramGraph;
 use hearth_driver::site::Site;
 use hearth_place::cost;
@@ -40,10 +41,7 @@ pub fn text(
     let mut picture = drawn(&title(program, plan, site), program, plan, site, options);
     let notes = plan.notes.iter().chain(&program.notes);
     picture.remarks.extend(notes.map(|note| sentence(note)));
-    let mut modelled = format!("Modelled, not measured, from {}.", site.origin);
-    if site.is_assumed {
-        modelled.push_str(" `hearth probe` would measure them.");
-    }
+    let modelled = profiles::modelled(&site.origin, site.is_assumed);
     if plan.places.is_empty() {
         let nothing = "There is nothing to place: the program creates no components, or only ones that \
                        are not known before it runs.";

@@ -30,7 +30,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
              choice; use --carrier threads or worker",
         ));
     };
-    if let Some(warning) = &chosen.warning {
+    if let Some(warning) = chosen.warning_beside_text() {
         output::tell(warning);
     }
     let machine = model.topology();
@@ -59,7 +59,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
     let mut text = format!("{}, {}\n\n", arguments.bytes, manner(&arguments.passing));
     text.push_str(&table(arguments, machine, &advice, by_relation));
     let _ = writeln!(text, "\n{}", verdict(machine, &advice, by_relation));
-    let _ = writeln!(text, "Modelled, not measured, from {}.", chosen.origin);
+    let _ = writeln!(text, "{}", chosen.modelled());
     output::write(text)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
         let picture = plot(arguments, &oracle, &places, &sizes).draw();
         output::replace(path, picture.file().as_bytes())?;
     }
-    if let Some(warning) = &chosen.warning {
+    if let Some(warning) = chosen.warning_beside_text() {
         output::tell(warning);
     }
     if arguments.json {
@@ -60,7 +60,7 @@ pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
         ([(bytes, place, answer)], Some(_)) => one(arguments, *bytes, place, answer),
         _ => table(arguments, &rows),
     };
-    let _ = writeln!(text, "\nModelled, not measured, from {}.", chosen.origin);
+    let _ = writeln!(text, "\n{}", chosen.modelled());
     if arguments.model != Equations::Hearth {
         let _ = writeln!(
             text,
