@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hearth_sys::process::ends_with_this_thread;
 use thiserror::Error;
 
 use crate::target::Target;
@@ -117,7 +118,8 @@ impl Program {
         text.lines().next().map(str::to_owned)
     }
 
-    /// Starts it on a free port of this machine and waits until it listens.
+    /// Starts it on a free port of this machine and waits until it listens. It ends with the
+    /// calling thread, at the latest.
     ///
     /// # Errors
     /// It cannot be started, ends, or does not listen.
@@ -130,7 +132,9 @@ impl Program {
             .and_then(|listener| listener.local_addr())
             .map_err(cannot)?
             .port();
-        let process = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        ends_with_this_thread(&mut command);
+        let process = command
             .args(["-l", "127.0.0.1", "-U", "0", "-p", &port.to_string()])
             .args(["-t", &start.threads.to_string()])
             .args(["-m", &start.memory_mib.to_string()])

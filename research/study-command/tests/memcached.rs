@@ -7,7 +7,9 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use support::plain_hearth;
 
@@ -44,6 +46,58 @@ fn study(out: &Path, more: &[&str]) -> (i32, String, String) {
         String::from_utf8_lossy(&found.stdout).into_owned(),
         String::from_utf8_lossy(&found.stderr).into_owned(),
     )
+}
+
+/// The processes that this one started and that are alive.
+fn children_of(process: u32) -> Vec<u32> {
+    let list = format!("/proc/{process}/task/{process}/children");
+    let found = fs::read_to_string(list).unwrap_or_default();
+    found
+        .split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+#[test]
+fn a_killed_study_leaves_no_servers() {
+    if let Some(why) = missing() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let wait = |what: &str, is_so: &mut dyn FnMut() -> bool| {
+        let end = Instant::now() + Duration::from_secs(120);
+        while !is_so() {
+            assert!(Instant::now() < end, "in vain: {what}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut study = plain_hearth()
+        .args([
+            "study",
+            "run",
+            "memcached",
+            "--quick",
+            "--threads",
+            "1",
+            "--out",
+        ])
+        .arg(folder("killed"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let mut servers = Vec::new();
+    wait("it starts a server", &mut || {
+        servers = children_of(study.id());
+        !servers.is_empty()
+    });
+    study.kill().expect("it runs");
+    study.wait().expect("it was killed");
+    wait("its servers end", &mut || {
+        servers
+            .iter()
+            .all(|server| !Path::new(&format!("/proc/{server}")).exists())
+    });
 }
 
 #[test]

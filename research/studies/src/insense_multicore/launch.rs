@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::usage::{self, Whose};
 
 use crate::StudyError;
@@ -101,12 +102,12 @@ fn command(launch: &Launch) -> Command {
 }
 
 fn spawn(launch: &Launch) -> Result<Child, StudyError> {
-    command(launch)
-        .spawn()
-        .map_err(|error| StudyError::Program {
-            program: launch.program.clone(),
-            error,
-        })
+    let mut command = command(launch);
+    ends_with_this_thread(&mut command);
+    command.spawn().map_err(|error| StudyError::Program {
+        program: launch.program.clone(),
+        error,
+    })
 }
 
 /// Runs it and takes its time. Nothing looks at it meanwhile, but whether it is to end.

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hearth_allocators::meter::format::{self, HEAD_BYTES, MeterWord, Mode, Readings};
+use hearth_sys::process::ends_with_this_thread;
 
 /// The quantity that is metered.
 pub use hearth_allocators::meter::format::Mode as Metered;
@@ -151,6 +152,7 @@ pub fn launch(bench: &Bench, launch: &Launch) -> Result<Ended, StudyError> {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
     }
+    ends_with_this_thread(&mut command);
     let begin = Instant::now();
     let mut child = command.spawn().map_err(|error| StudyError::Program {
         program: launch.command.to_owned(),
