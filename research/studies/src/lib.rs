@@ -59,7 +59,7 @@ pub const STUDIES: &[Listed] = &[
     Listed {
         name: "nmart",
         title: "an allocator in bounded time for machines of several nodes, beside six others",
-        experiments: nmart::experiments,
+        experiments: study::listed::<nmart::Experiment>,
     },
     Listed {
         name: "insense-multicore",

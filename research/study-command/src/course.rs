@@ -42,7 +42,7 @@ pub(crate) fn conduct<S: Study>(
         page: (S::NAME, S::page),
         charts: S::charts,
         title: S::title,
-        claims: |results| S::evidence(results).verdicts(),
+        claims: S::verdicts,
     };
     show(path, &shown, |cancel, progress| {
         run(&mut study, &Linux, options, path, resume, cancel, progress)

@@ -216,8 +216,7 @@ impl Folder {
     /// A file cannot be read or understood.
     pub fn results(&self) -> Result<Option<Results>, StudyError> {
         let path = self.path.join(RESULTS);
-        let kept = kept::read(&path, FORMAT, |results: &Results| results.format)?;
-        let Some(mut results) = kept else {
+        let Some(mut results) = kept::read::<Results>(&path, FORMAT)? else {
             return Ok(None);
         };
         for sweep in sweeps() {

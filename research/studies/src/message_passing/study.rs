@@ -20,7 +20,7 @@ use super::plan::{Case, DISPLACEMENT_THREADS, Fit, rounds};
 use super::results::{Cell, HUGE, Results, Site, figures};
 use super::{distances, evidence, page};
 use crate::cache_impact::site::Files;
-use crate::claims::Evidence;
+use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Case as _, Ended, Round, Study};
@@ -118,6 +118,7 @@ impl Study for MessagePassing {
 
     fn run(
         &mut self,
+        _system: &dyn System,
         case: &Case,
         run: u32,
         _results: &Results,
@@ -156,8 +157,8 @@ impl Study for MessagePassing {
         )
     }
 
-    fn evidence(results: &Results) -> Evidence {
-        evidence::measured(results)
+    fn verdicts(results: &Results) -> Vec<JudgedClaim> {
+        evidence::measured(results).verdicts()
     }
 
     fn page(results: &Results) -> String {
