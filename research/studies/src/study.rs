@@ -266,7 +266,7 @@ pub trait Study: Sized + 'static {
     }
 
     /// The page.
-    fn page(results: &Results<Self>) -> String;
+    fn page(&self, results: &Results<Self>) -> String;
 
     /// Pictures beside it.
     fn charts(results: &Results<Self>) -> Vec<File>;

@@ -111,7 +111,7 @@ impl Study for EventPatterns {
         verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -202,7 +202,7 @@ impl Study for InsenseMulticore {
         verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -153,7 +153,7 @@ impl Study for Memcached {
         verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

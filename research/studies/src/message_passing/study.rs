@@ -19,7 +19,7 @@ use super::options::{Experiment, MessagePassingOptions, defects_of};
 use super::plan::{Case, DISPLACEMENT_THREADS, Fit, rounds};
 use super::results::{Cell, HUGE, Results, Site, figures};
 use super::{distances, evidence, page};
-use crate::cache_impact::site::Files;
+use crate::files::Files;
 use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
@@ -161,7 +161,7 @@ impl Study for MessagePassing {
         evidence::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -235,7 +235,7 @@ impl Study for Nmart {
         results::tables(results)
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 
