@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::StudyError;
@@ -17,12 +18,14 @@ pub(crate) fn file(action: &'static str, path: &Path, error: io::Error) -> Study
     }
 }
 
-/// Reads the contents of a file of this format; `None` if there is no file.
-pub(crate) fn read<T: DeserializeOwned>(
-    path: &Path,
+/// The part of a file that says which form the rest has.
+#[derive(Deserialize)]
+struct Form {
     format: u32,
-    format_of: impl Fn(&T) -> u32,
-) -> Result<Option<T>, StudyError> {
+}
+
+/// Reads the contents of a file of this format; `None` if there is no file.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path, format: u32) -> Result<Option<T>, StudyError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -32,13 +35,13 @@ pub(crate) fn read<T: DeserializeOwned>(
         file: path.to_owned(),
         why,
     };
-    let kept: T = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-    let found = format_of(&kept);
+    let unread = |error: serde_json::Error| damaged(error.to_string());
+    let Form { format: found } = serde_json::from_str(&text).map_err(unread)?;
     if found != format {
         let why = format!("it has format {found}, and this Hearth reads {format}");
         return Err(damaged(why));
     }
-    Ok(Some(kept))
+    serde_json::from_str(&text).map(Some).map_err(unread)
 }
 
 /// May what a folder holds be gone on with? `differs` says what keeps it from that.

@@ -22,6 +22,7 @@ pub mod claims;
 mod ending;
 mod error;
 pub mod event_patterns;
+mod files;
 pub mod insense_multicore;
 pub mod judging;
 mod kept;
@@ -54,12 +55,12 @@ pub const STUDIES: &[Listed] = &[
     Listed {
         name: "cache-impact",
         title: "what it costs that a receiver runs on another core or chip, by size of the message",
-        experiments: cache_impact::experiments,
+        experiments: study::listed::<cache_impact::Experiment>,
     },
     Listed {
         name: "nmart",
         title: "an allocator in bounded time for machines of several nodes, beside six others",
-        experiments: nmart::experiments,
+        experiments: study::listed::<nmart::Experiment>,
     },
     Listed {
         name: "insense-multicore",

@@ -298,9 +298,7 @@ impl<R: Found> Folder<R> {
     /// # Errors
     /// The file cannot be read or understood.
     pub fn results(&self) -> Result<Option<R>, StudyError> {
-        kept::read(&self.path.join(RESULTS), R::FORMAT, |found: &R| {
-            found.about().format
-        })
+        kept::read(&self.path.join(RESULTS), R::FORMAT)
     }
 
     /// Replaces `results.json` and the tables.

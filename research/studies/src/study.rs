@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
-use crate::claims::Evidence;
 use crate::ending::{End, Outcome};
+use crate::judging::JudgedClaim;
 use crate::progress::{Progress, Watched};
-use crate::results::{self, About, Cell, File, Folder, Found};
+use crate::results::{self, About, Cell, Figures, File, Folder, Found};
 use crate::surroundings;
 
 /// The figure that says how many cores others kept busy during a run, where a study measures it.
@@ -124,6 +124,12 @@ pub trait Case: Clone + PartialEq + Serialize + DeserializeOwned + Debug {
 
     /// Its cells in a table, with commas between.
     fn row(&self) -> String;
+
+    /// True if its runs belong together, as some figures come of all of them: then they are made
+    /// again from the first on if one is missing.
+    fn is_whole(&self) -> bool {
+        false
+    }
 }
 
 /// Cases whose runs take turns.
@@ -225,11 +231,15 @@ pub trait Study: Sized + 'static {
     /// No run can be made.
     fn run(
         &mut self,
+        system: &dyn System,
         case: &Self::Case,
         run: u32,
         results: &Results<Self>,
         cancel: &AtomicBool,
     ) -> Result<Ended, StudyError>;
+
+    /// Adds to the results what a run found beside its figures.
+    fn keep(&mut self, _results: &mut Results<Self>) {}
 
     /// Ends the preparations of a round.
     fn close(&mut self) {}
@@ -240,11 +250,23 @@ pub trait Study: Sized + 'static {
     /// A line that says which study this is and where it ran.
     fn title(results: &Results<Self>) -> String;
 
-    /// Collects the evidence that claims are judged from.
-    fn evidence(results: &Results<Self>) -> Evidence;
+    /// Judges the claims.
+    fn verdicts(results: &Results<Self>) -> Vec<JudgedClaim>;
+
+    /// The tables: for each experiment figures over the runs, and every run.
+    fn tables(results: &Results<Self>) -> Vec<File> {
+        let mut files = Vec::new();
+        for experiment in <Self::Case as Case>::Experiment::all() {
+            let rows = results.rows(experiment);
+            if !rows.is_empty() {
+                files.extend(results::tables(experiment.id(), Self::COLUMNS, &rows));
+            }
+        }
+        files
+    }
 
     /// The page.
-    fn page(results: &Results<Self>) -> String;
+    fn page(&self, results: &Results<Self>) -> String;
 
     /// Pictures beside it.
     fn charts(results: &Results<Self>) -> Vec<File>;
@@ -287,6 +309,13 @@ impl<S: Study> Results<S> {
         cells.filter(move |cell| cell.case.experiment() == experiment)
     }
 
+    /// An experiment's rows in tables.
+    #[must_use]
+    pub fn rows(&self, experiment: <S::Case as Case>::Experiment) -> Vec<(String, &Figures)> {
+        let cells = self.of(experiment);
+        cells.map(|cell| (cell.case.row(), &cell.figures)).collect()
+    }
+
     /// The cell of a case.
     #[must_use]
     pub fn cell(&self, case: &S::Case) -> Option<&Cell<S::Case>> {
@@ -294,21 +323,31 @@ impl<S: Study> Results<S> {
     }
 
     /// Returns the indices of the cells of `cases`, making cells if need be.
-    fn places(&mut self, cases: Vec<S::Case>) -> Vec<usize> {
-        let place = |case: S::Case| {
-            let found = self.cells.iter().position(|cell| cell.case == case);
+    fn places(&mut self, cases: &[S::Case]) -> Vec<usize> {
+        let place = |case: &S::Case| {
+            let found = self.cells.iter().position(|cell| cell.case == *case);
             found.unwrap_or_else(|| {
-                self.cells.push(Cell::new(case));
+                self.cells.push(Cell::new(case.clone()));
                 self.cells.len() - 1
             })
         };
         let mut places: Vec<usize> = Vec::new();
-        for at in cases.into_iter().map(place) {
+        for at in cases.iter().map(place) {
             if !places.contains(&at) {
                 places.push(at);
             }
         }
         places
+    }
+
+    /// Drops the cells of a round whose runs belong together and are not all there.
+    fn drop_parts(&mut self, round: &Round<S::Case>) {
+        let is_part = |cell: &Cell<S::Case>| {
+            cell.case.is_whole()
+                && cell.lacks(round.repeats as usize)
+                && round.cases.contains(&cell.case)
+        };
+        self.cells.retain(|cell| !is_part(cell));
     }
 }
 
@@ -332,15 +371,8 @@ impl<S: Study> Found for Results<S> {
     }
 
     fn tables(&self) -> Vec<File> {
-        let mut files = Vec::new();
-        for experiment in <S::Case as Case>::Experiment::all() {
-            let cells = self.of(experiment);
-            let rows: Vec<_> = cells.map(|cell| (cell.case.row(), &cell.figures)).collect();
-            if !rows.is_empty() {
-                files.extend(results::tables(experiment.id(), S::COLUMNS, &rows));
-            }
-        }
-        files.push(results::claims(&S::evidence(self).verdicts()));
+        let mut files = S::tables(self);
+        files.push(results::claims(&S::verdicts(self)));
         files
     }
 }
@@ -380,6 +412,7 @@ pub fn run<S: Study>(
     study.begin(system, folder.path(), &mut results)?;
     let mut session = Session {
         study,
+        system,
         folder: &folder,
         // The system's times are too coarse for the short runs of a quick study.
         tries: if options.is_quick() { 1 } else { TRIES },
@@ -412,6 +445,7 @@ fn note_disturbed<C>(about: &mut About, cells: &[Cell<C>]) {
 
 struct Session<'a, S: Study> {
     study: &'a mut S,
+    system: &'a dyn System,
     folder: &'a Folder<Results<S>>,
     tries: u32,
     watched: Watched<'a>,
@@ -425,7 +459,9 @@ impl<S: Study> Session<'_, S> {
         let runs = runs.map(|round| round.repeats * round.cases.len() as u32);
         self.watched.plan(runs.sum());
         for round in rounds {
-            let ended = self.round(results, round);
+            results.drop_parts(&round);
+            let ended = self.round(results, &round);
+            results.drop_parts(&round);
             self.study.close();
             ended?;
             self.folder.save(results)?;
@@ -433,9 +469,9 @@ impl<S: Study> Session<'_, S> {
         Ok(())
     }
 
-    fn round(&mut self, results: &mut Results<S>, round: Round<S::Case>) -> Result<(), End> {
+    fn round(&mut self, results: &mut Results<S>, round: &Round<S::Case>) -> Result<(), End> {
         let planned = round.cases.len();
-        let places = results.places(round.cases);
+        let places = results.places(&round.cases);
         self.watched
             .skip(round.repeats * (planned - places.len()) as u32);
         let is_open = |place: &&usize| results.cells[**place].lacks(round.repeats as usize);
@@ -467,9 +503,12 @@ impl<S: Study> Session<'_, S> {
         let case = cell.case.clone();
         self.watched.tell(|| case.words())?;
         match self.undisturbed(&case, run, results)? {
-            Ended::Well(figures) => figures
-                .into_iter()
-                .for_each(|(figure, value)| results.cells[place].push(&figure, value)),
+            Ended::Well(figures) => {
+                for (figure, value) in figures {
+                    results.cells[place].push(&figure, value);
+                }
+                self.study.keep(results);
+            }
             Ended::Failed(why) => {
                 results.about.note(format!("{}: {why}", case.words()));
                 results.cells[place].failed = Some(why);
@@ -492,7 +531,9 @@ impl<S: Study> Session<'_, S> {
     ) -> Result<Ended, StudyError> {
         let mut best: Option<Vec<(String, f64)>> = None;
         for _ in 0..self.tries {
-            let ended = self.study.run(case, run, results, self.watched.cancel)?;
+            let ended = self
+                .study
+                .run(self.system, case, run, results, self.watched.cancel)?;
             let Ended::Well(figures) = ended else {
                 return Ok(ended);
             };

@@ -5,7 +5,7 @@ use hearth_machine::capture::Capture;
 use hearth_sys::{System, policy, procfs};
 
 use crate::StudyError;
-use crate::cache_impact::site::Files;
+use crate::files::Files;
 use crate::results::Machine;
 
 /// A machine with more load than this was not idle.

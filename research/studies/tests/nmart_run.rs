@@ -11,9 +11,9 @@ use std::time::Duration;
 use hearth_studies::Outcome;
 use hearth_studies::nmart::distances::{self, Effort, Mode};
 use hearth_studies::nmart::monitor::{self, Status};
-use hearth_studies::nmart::results::PAGE;
-use hearth_studies::nmart::{Experiment, Folder, NmartOptions, Results, page, run};
-use hearth_studies::results::RESULTS;
+use hearth_studies::nmart::{Experiment, Nmart, NmartOptions, Results, page};
+use hearth_studies::results::{Folder, RESULTS};
+use hearth_studies::study::run;
 use hearth_studies::{Progress, StudyError, named};
 use hearth_sys::Linux;
 
@@ -76,7 +76,10 @@ fn go(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Results, Outcome), StudyError> {
-    run(&Linux, options, folder, resume, cancel, progress)
+    let mut study = Nmart::default();
+    run(
+        &mut study, &Linux, options, folder, resume, cancel, progress,
+    )
 }
 
 #[test]
@@ -116,14 +119,14 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
     ];
     for allocator in ["first-fit", "nmart", "system"] {
         for (experiment, workload, figure) in expected {
-            let cell = results.cell(experiment, workload, allocator);
+            let cell = results.find(experiment, workload, allocator);
             let cell = cell.unwrap_or_else(|| panic!("{workload} with {allocator}"));
             assert_eq!(cell.failed, None, "{workload} with {allocator}");
             let found = cell.summary(figure).unwrap();
             assert!(found.mean > 0.0, "{workload} with {allocator}: {figure}");
         }
         for (program, _) in results.workloads(Experiment::Times) {
-            let cell = results.cell(Experiment::Times, program, allocator).unwrap();
+            let cell = results.find(Experiment::Times, program, allocator).unwrap();
             let one = |figure: &str| cell.summary(figure).unwrap().mean;
             assert!(
                 one("allocate_max") >= one("floor_allocate_max"),
@@ -131,23 +134,23 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
             );
             assert!(one("floor_allocate_sum") > 0.0);
             let cell = results
-                .cell(Experiment::Fragments, program, allocator)
+                .find(Experiment::Fragments, program, allocator)
                 .unwrap();
             assert!(cell.summary("payload_waste_percent").is_some());
             assert_eq!(
                 cell.summary("waste_percent").is_some(),
                 allocator != "system"
             );
-            let character = &results.characters[program];
+            let character = &results.site.characters[program];
             assert!(character.quantities[0].count > 100 && character.blocks_max > 10);
         }
     }
     // The distances' files and header.
-    assert!(results.distances.is_some());
+    assert!(results.distances().is_some());
     let header = fs::read_to_string(folder.join("numa_distance_table.h")).unwrap();
     assert!(header.contains("{ 10"), "{header}");
     // The kept results are those that were found, and the page can be drawn from it.
-    let kept = Folder::at(&folder).results().unwrap().unwrap();
+    let kept: Results = Folder::at(&folder).results().unwrap().unwrap();
     assert_eq!(kept.cells.len(), results.cells.len());
     assert_eq!(kept.about.notes, results.about.notes);
     let table = fs::read_to_string(folder.join("shbench.csv")).unwrap();
@@ -158,7 +161,6 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
         "{table}"
     );
     let html = page::page(&results);
-    Folder::at(&folder).replace(PAGE, html.as_bytes()).unwrap();
     assert!(html.contains("published: nMART") && html.contains("<svg"));
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"));
     // Nothing is run again.
@@ -187,7 +189,7 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
         results
             .cells
             .iter()
-            .all(|cell| cell.experiment == Experiment::Sharing)
+            .all(|cell| cell.case.experiment == Experiment::Sharing)
     );
     assert!(folder.join(RESULTS).exists());
     let cancel = AtomicBool::new(false);
@@ -205,6 +207,21 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
         (Outcome::Complete, true)
     );
     assert!(results.of(Experiment::Shbench).count() == 3);
+}
+
+#[test]
+fn an_older_folder_is_refused_by_its_format() {
+    let folder = folder("older");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(RESULTS), "{\"format\": 1, \"cells\": [{}]}").unwrap();
+    let options = tiny(&[Experiment::Shbench], &[]);
+    let cancel = AtomicBool::new(false);
+    let error = go(&options, &folder, true, &cancel, &mut |_| {}).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("it has format 1, and this Hearth reads 2"),
+        "{text}"
+    );
 }
 
 #[test]

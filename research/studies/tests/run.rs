@@ -1,16 +1,18 @@
 //! A tiny study on the machine at hand. What it measures is not judged: only that it is there.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hearth_published::source::Type;
 use hearth_studies::cache_impact::record::Sweep;
-use hearth_studies::cache_impact::results::RESULTS;
+use hearth_studies::cache_impact::results::table_name;
 use hearth_studies::cache_impact::{
-    CacheImpactOptions, Defect, Experiment, Folder, Outcome, Results, Sizes, page, run,
+    CacheImpact, CacheImpactOptions, Defect, Experiment, Results, Sizes, page,
 };
-use hearth_studies::{StudyError, named};
+use hearth_studies::results::{Folder, RESULTS};
+use hearth_studies::study::{experiments, run};
+use hearth_studies::{Outcome, Progress, StudyError, named};
 use hearth_sys::Linux;
 
 fn folder(name: &str) -> PathBuf {
@@ -33,16 +35,28 @@ fn tiny(experiments: &[Experiment]) -> CacheImpactOptions {
 
 fn go(
     options: &CacheImpactOptions,
-    folder: &std::path::Path,
+    folder: &Path,
     resume: bool,
 ) -> Result<(Results, Outcome), StudyError> {
-    run(
-        &Linux,
+    watched(
         options,
         folder,
         resume,
         &AtomicBool::new(false),
         &mut |_| {},
+    )
+}
+
+fn watched(
+    options: &CacheImpactOptions,
+    folder: &Path,
+    resume: bool,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Results, Outcome), StudyError> {
+    let mut study = CacheImpact::default();
+    run(
+        &mut study, &Linux, options, folder, resume, cancel, progress,
     )
 }
 
@@ -59,26 +73,28 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
         Experiment::Ready,
     ]);
     let mut fractions = Vec::new();
-    let (results, outcome) = run(
-        &Linux,
-        &options,
-        &folder,
-        false,
-        &AtomicBool::new(false),
-        &mut |progress| fractions.push(progress.fraction),
-    )
+    let never = AtomicBool::new(false);
+    let (results, outcome) = watched(&options, &folder, false, &never, &mut |progress| {
+        fractions.push(progress.fraction);
+    })
     .unwrap();
     assert_eq!(outcome, Outcome::Complete);
-    assert!(results.is_complete);
+    assert!(results.about.is_complete);
     assert!(fractions.windows(2).all(|pair| pair[0] <= pair[1]));
-    assert!(results.register.is_some() && results.opening.is_some());
+    assert!(results.site.register.is_some() && results.site.opening.is_some());
     for kind in Type::ALL {
         let sweep = Sweep::Exchange(kind.into());
         let rows = results.joined(sweep);
-        let Some(places) = results.site.places(kind) else {
+        let Some(places) = results.site.place.places(kind) else {
             assert!(rows.is_empty());
             let experiment = format!("experiment {} is left out", kind.experiment());
-            assert!(results.notes.iter().any(|note| note.contains(&experiment)));
+            assert!(
+                results
+                    .about
+                    .notes
+                    .iter()
+                    .any(|note| note.contains(&experiment))
+            );
             continue;
         };
         assert_eq!(rows.len(), 4, "{rows:?}");
@@ -90,7 +106,7 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
                 assert_eq!(run.receiver.map(|core| core as i64), Some(places.receiver));
             }
         }
-        let name = Folder::at(&folder).name(&results, sweep, 1, "dirty");
+        let name = table_name(&results, sweep, 1, "dirty");
         assert!(name.ends_with(&format!("-{}-1.dirty.csv", kind.experiment())));
         let table = fs::read_to_string(folder.join(name)).unwrap();
         let lines: Vec<&str> = table.lines().collect();
@@ -104,10 +120,10 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
         assert!((1..5).all(|line| cell(line, 2) == cell(1, 1)));
     }
     // The kept results are those that were found, and the page can be drawn from it.
-    let kept = Folder::read(&folder).unwrap();
-    assert_eq!(kept.sweeps, results.sweeps);
+    let kept: Results = Folder::at(&folder).results().unwrap().unwrap();
+    assert_eq!(kept.cells, results.cells);
     assert_eq!(kept.site, results.site);
-    assert_eq!(kept.notes, results.notes);
+    assert_eq!(kept.about.notes, results.about.notes);
     let html = page::page(&results, None);
     assert!(html.contains("RQ4") && html.contains("<svg"));
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"));
@@ -118,14 +134,14 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
     let folder = folder("stopped");
     let options = tiny(&[Experiment::SameCore]);
     let cancel = AtomicBool::new(false);
-    let (half, outcome) = run(&Linux, &options, &folder, false, &cancel, &mut |progress| {
-        if progress.bytes == Some(128) {
+    let (half, outcome) = watched(&options, &folder, false, &cancel, &mut |progress| {
+        if progress.what.ends_with(" 128 bytes") {
             cancel.store(true, Ordering::Relaxed);
         }
     })
     .unwrap();
     assert_eq!(outcome, Outcome::Cancelled);
-    assert!(!half.is_complete);
+    assert!(!half.about.is_complete);
     let sweep = Sweep::Exchange(Type::One.into());
     let before = half.joined(sweep);
     assert!(!before.is_empty() && before.iter().all(|row| row.bytes < 128));
@@ -158,7 +174,8 @@ fn damaged_results_are_named() {
     let error = go(&tiny(&[Experiment::Opening]), &folder, true).unwrap_err();
     assert!(matches!(error, StudyError::Damaged { .. }));
     assert!(error.to_string().contains(RESULTS), "{error}");
-    assert!(Folder::read(&folder.join("absent")).is_err());
+    let absent: Folder<Results> = Folder::at(&folder.join("absent"));
+    assert!(absent.results().unwrap().is_none());
 }
 
 #[test]
@@ -178,7 +195,13 @@ fn a_refused_pin_leaves_the_receiver_with_the_sender() {
             assert_eq!(run.receiver, Some(0));
         }
     }
-    assert!(results.notes.iter().any(|note| note.contains("to core -1")));
+    assert!(
+        results
+            .about
+            .notes
+            .iter()
+            .any(|note| note.contains("to core -1"))
+    );
 }
 
 #[test]
@@ -199,9 +222,11 @@ fn names_are_known_or_refused_with_those_that_are() {
     let error = named("cash-impact").unwrap_err().to_string();
     assert!(error.contains("there is cache-impact"), "{error}");
     for experiment in Experiment::ALL {
-        assert_eq!(Experiment::parse(experiment.id()).unwrap(), experiment);
+        let named = experiments::<Experiment>(&[experiment.id().to_owned()]);
+        assert_eq!(named.unwrap(), [experiment]);
     }
-    let error = Experiment::parse("5").unwrap_err().to_string();
+    let error = experiments::<Experiment>(&["5".to_owned()]).unwrap_err();
+    let error = error.to_string();
     assert!(error.contains("1b") && error.contains("zero"), "{error}");
     for defect in Defect::ALL {
         assert_eq!(Defect::parse(defect.id()).unwrap(), defect);

@@ -1,10 +1,12 @@
 //! Schedules, snapshots, and the source's tables.
 
 use hearth_studies::cache_impact::exchange::{Run, interval};
-use hearth_studies::cache_impact::record::{Row, head, line, read_runs, run_lines};
+use hearth_studies::cache_impact::record::{Row, figures, head, line, run_lines, runs};
 use hearth_studies::cache_impact::schedule;
 use hearth_studies::cache_impact::snapshot::{Events, Snapshot};
 use hearth_studies::cache_impact::{CacheImpactOptions, Sizes};
+use hearth_studies::results::Figures;
+use hearth_studies::study::Choice;
 
 #[test]
 fn the_dense_schedule_has_235_sizes_and_an_empty_one() {
@@ -166,37 +168,27 @@ fn without_a_clean_run_the_time_is_zero() {
 }
 
 #[test]
-fn runs_are_read_back_and_torn_ends_left_out() {
-    let rows = vec![
-        Row {
-            bytes: 0,
-            runs: vec![
-                run(5, 0, 0),
-                Run {
-                    time: None,
-                    sender: None,
-                    ..run(0, 3, 1)
-                },
-            ],
-        },
-        Row {
-            bytes: 8,
-            runs: vec![run(7, 0, 0), run(8, 0, 0)],
-        },
-    ];
-    let mut text = "N,k,Time,INT,PFMIN,PFMAJ,sender,receiver\n".to_owned();
-    for row in &rows {
-        text += &run_lines(row);
+fn runs_are_kept_as_figures() {
+    let row = Row {
+        bytes: 8,
+        runs: vec![
+            run(5, 0, 0),
+            Run {
+                time: None,
+                sender: None,
+                ..run(0, 3, 1)
+            },
+            run(7, 0, 0),
+        ],
+    };
+    let mut kept = Figures::default();
+    for (figure, value) in row.runs.iter().flat_map(figures) {
+        kept.push(&figure, value);
     }
-    assert_eq!(read_runs(&text, 2).unwrap(), rows);
-    // Wherever the writer was stopped, the rows before are whole.
-    for end in text.find("8,1").unwrap()..text.len() {
-        assert_eq!(read_runs(&text[..end], 2).unwrap(), rows[..1], "{end}");
-    }
-    assert!(read_runs("8,2,1,0,0,0,,\n", 2).is_err());
-    assert!(read_runs("8,1,-1,0,0,0,,\n", 2).is_err());
-    assert!(read_runs("nonsense\n", 2).is_err());
-    assert_eq!(read_runs("", 2).unwrap(), []);
+    assert_eq!(runs(&kept), row.runs);
+    let text = run_lines(&row);
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.starts_with("8,2,,3,1,0,,"), "{second}");
 }
 
 /// One of ten intervals is negative: the source's tables show some 1.8e18 then.

@@ -3,13 +3,13 @@
 //! is read here.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::{fs, io};
 
 use hearth_machine::profile::Profile;
 use hearth_studies::judging::JudgedClaim;
-use hearth_studies::results::{File, Folder, Found};
-use hearth_studies::study::{Study, run};
+use hearth_studies::results::Folder;
+use hearth_studies::study::{Results, Study, run};
 use hearth_studies::{Outcome, Progress, StudyError};
 use hearth_study_arguments::RunStudy;
 use hearth_sys::Linux;
@@ -19,66 +19,57 @@ use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
 use hearth_text::cause;
 
-/// Presentation of results.
-pub(crate) struct Shown<R> {
-    /// The study's name, and the maker of its page.
-    pub(crate) page: (&'static str, fn(&R) -> String),
-    /// Pictures beside the page.
-    pub(crate) charts: fn(&R) -> Vec<File>,
-    /// One line: which study, and where.
-    pub(crate) title: fn(&R) -> String,
-    /// Its claims and their verdicts.
-    pub(crate) claims: fn(&R) -> Vec<JudgedClaim>,
-}
-
-/// Runs a study by the engine, and shows its results.
+/// Runs a study by the engine with a progress bar, stops it on Ctrl-C, and shows its results.
 pub(crate) fn conduct<S: Study>(
-    mut study: S,
+    study: S,
     options: &S::Options,
     path: &Path,
     resume: bool,
 ) -> Result<(), Failure> {
-    let shown = Shown {
-        page: (S::NAME, S::page),
-        charts: S::charts,
-        title: S::title,
-        claims: |results| S::evidence(results).verdicts(),
-    };
-    show(path, &shown, |cancel, progress| {
-        run(&mut study, &Linux, options, path, resume, cancel, progress)
+    conduct_saying(study, options, path, resume, |results| {
+        S::verdicts(results).iter().map(said).collect()
     })
 }
 
-/// Runs a study with a progress bar, stops it on Ctrl-C, and shows its results.
-pub(crate) fn show<R: Found>(
+/// Runs a study like [`conduct`], with words of its own for the answers.
+pub(crate) fn conduct_saying<S: Study>(
+    mut study: S,
+    options: &S::Options,
     path: &Path,
-    shown: &Shown<R>,
-    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Progress)) -> Result<(R, Outcome), StudyError>,
+    resume: bool,
+    answers: impl FnOnce(&Results<S>) -> String,
 ) -> Result<(), Failure> {
     let interruption = Interruption::watch();
     let mut bar = Bar::start();
-    let found = run(&interruption.flag, &mut |progress| {
+    let (cancel, mut progress) = (&interruption.flag, |progress: Progress| {
         bar.show(progress.fraction, progress.what.trim());
     });
+    let found = run(
+        &mut study,
+        &Linux,
+        options,
+        path,
+        resume,
+        cancel,
+        &mut progress,
+    );
     drop(bar);
     let (results, outcome) = found.map_err(failure)?;
-    let folder: Folder<R> = Folder::at(path);
-    let (name, html) = shown.page;
+    let folder: Folder<Results<S>> = Folder::at(path);
+    let html = study.page(&results);
     let page = folder
-        .replace(&format!("{name}.html"), html(&results).as_bytes())
+        .replace(&format!("{}.html", S::NAME), html.as_bytes())
         .map_err(failure)?;
-    for (name, picture) in (shown.charts)(&results) {
+    for (name, picture) in S::charts(&results) {
         folder.replace(&name, picture.as_bytes()).map_err(failure)?;
     }
     if outcome == Outcome::Cancelled {
         return Err(interrupted(&interruption, path));
     }
-    let mut text = (shown.title)(&results) + "\n";
-    for verdict in (shown.claims)(&results) {
-        text += &said(&verdict);
-    }
+    let mut text = S::title(&results) + "\n";
+    text += &answers(&results);
     text += "\n";
-    for note in &results.about().notes {
+    for note in &results.about.notes {
         text += &format!("note: {note}\n");
     }
     text += &format!("\nThe tables are beside the page, {}.\n", page.display());
@@ -113,7 +104,7 @@ pub(crate) fn hearth() -> Result<PathBuf, Failure> {
     })
 }
 
-pub(crate) fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
+fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
     Failure::Interrupted(
         interruption.signal.load(Ordering::Relaxed),
         format!(

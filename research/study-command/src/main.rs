@@ -1,13 +1,12 @@
 //! `hearth-study`: runs the studies. People type `hearth study …`, and `hearth` hands over.
 //!
 //! Reading order: `study` (the commands), `course` (the common course of all studies: a bar,
-//! Ctrl-C, a page, the answers in a few lines), `cache_impact` and `nmart` (studies that the engine
-//! does not run), `tool` (the tools of studies, one at a time).
+//! Ctrl-C, a page, the answers in a few lines), `cache_impact` (a study with words of its own for
+//! its answers), `tool` (the tools of studies, one at a time).
 #![forbid(unsafe_code)]
 
 mod cache_impact;
 mod course;
-mod nmart;
 mod study;
 mod tool;
 

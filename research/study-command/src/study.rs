@@ -6,6 +6,7 @@ use hearth_studies::event_patterns::{self, EventPatterns};
 use hearth_studies::insense_multicore::{self, InsenseMulticore};
 use hearth_studies::memcached::{self, Memcached};
 use hearth_studies::message_passing::{self, MessagePassing};
+use hearth_studies::nmart::{self, Nmart};
 use hearth_studies::study::experiments;
 use hearth_studies::{STUDIES, StudyError};
 use hearth_study_arguments::{Action, RunStudy};
@@ -13,7 +14,7 @@ use hearth_terminal::failure::Failure;
 use hearth_terminal::output;
 
 use crate::course::{conduct, failure, hearth, profile, this_program};
-use crate::{cache_impact, nmart, tool};
+use crate::{cache_impact, tool};
 
 pub(crate) fn study(action: &Action) -> Result<(), Failure> {
     match action {
@@ -48,7 +49,17 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
     let (quick, repeats, resume) = (arguments.quick, arguments.repeats, arguments.resume);
     let names = &arguments.experiments;
     match study.name {
-        "nmart" => nmart::run(arguments, path),
+        "nmart" => {
+            let options = nmart::NmartOptions {
+                quick,
+                repeats,
+                experiments: experiments(names).map_err(failure)?,
+                allocators: arguments.allocators.clone(),
+                workloads: arguments.workloads.clone(),
+                objects: arguments.objects.clone(),
+            };
+            conduct(Nmart::default(), &options, path, resume)
+        }
         "insense-multicore" => {
             let options = insense_multicore::InsenseMulticoreOptions {
                 quick,

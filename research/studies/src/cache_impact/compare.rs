@@ -17,8 +17,8 @@ use super::verdict::{Evidence, Point};
 /// The curve that levels come from: random order, a line a step.
 #[must_use]
 pub fn level_curve(results: &Results) -> Option<&Ring> {
-    let line = results.site.line_bytes as usize;
-    let random = || results.rings.iter().filter(|ring| ring.is_random);
+    let line = results.site.place.line_bytes as usize;
+    let random = || results.site.rings.iter().filter(|ring| ring.is_random);
     random()
         .find(|ring| ring.stride == line)
         .or(random().next())
@@ -36,6 +36,7 @@ pub fn capacities(results: &Results) -> Vec<(String, u64)> {
     let claimed = || {
         results
             .site
+            .place
             .caches
             .iter()
             .map(|cache| cache.bytes)
@@ -79,9 +80,9 @@ pub fn parameters(results: &Results) -> Option<Parameters> {
     }
     let memory = Latency::equal(memory.unwrap_or(levels.last()?.latency.read_ns));
     Some(Parameters {
-        name: results.site.cpu.clone(),
+        name: results.site.place.cpu.clone(),
         word_bytes: 8.0,
-        line_bytes: f64::from(results.site.line_bytes.max(1)),
+        line_bytes: f64::from(results.site.place.line_bytes.max(1)),
         levels,
         memory,
         zero_data,
@@ -93,13 +94,13 @@ pub fn parameters(results: &Results) -> Option<Parameters> {
 /// The system's part beyond the last level, as the source takes it: rates from the runs of
 /// experiments 2 to 4, durations from the tests that include reading `/proc`.
 fn beyond(results: &Results, last: u64) -> Option<BeyondLastLevel> {
-    let events = results.events.as_ref()?;
+    let events = results.site.events.as_ref()?;
     let mean = |values: &[f64]| {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (mut bytes, mut faults, mut interrupts) = (0u64, 0u64, 0u64);
     for kind in Type::ALL {
-        for row in results.rows(Sweep::Exchange(kind.into())) {
+        for row in results.rows_of(Sweep::Exchange(kind.into())) {
             for run in row.runs.iter().filter(|_| row.bytes > last) {
                 bytes += row.bytes;
                 faults += run.events.faults_minor;
@@ -120,7 +121,7 @@ fn beyond(results: &Results, last: u64) -> Option<BeyondLastLevel> {
             .or(mean(&events.gaps_ns))
             .unwrap_or(0.0),
         bytes_per_interrupt: each(interrupts),
-        faults_in_base: results.faults_allowed as f64,
+        faults_in_base: results.site.faults_allowed as f64,
         rounded_slope_ns_per_byte: None,
     })
 }
@@ -129,7 +130,7 @@ fn beyond(results: &Results, last: u64) -> Option<BeyondLastLevel> {
 /// where none is clean.
 #[must_use]
 pub fn points(results: &Results, sweep: Sweep) -> Vec<Point> {
-    let allowed = results.faults_allowed;
+    let allowed = results.site.faults_allowed;
     let point = |row: &Row| {
         let typical = row.typical(allowed)?;
         Some(Point {
@@ -146,14 +147,14 @@ pub fn points(results: &Results, sweep: Sweep) -> Vec<Point> {
 #[must_use]
 pub fn evidence(results: &Results, sweep: fn(Kind) -> Sweep) -> Evidence {
     let mut limits = Vec::new();
-    if let Some(hypervisor) = &results.site.hypervisor {
+    if let Some(hypervisor) = &results.site.place.hypervisor {
         limits.push(format!(
             "this is a virtual machine ({hypervisor}): which physical cores and caches its threads \
              use is not known"
         ));
     }
     Evidence {
-        machine: results.site.cpu.clone(),
+        machine: results.site.place.cpu.clone(),
         capacities: capacities(results),
         measured: Type::ALL.map(|kind| points(results, sweep(kind.into()))),
         model: parameters(results),
@@ -238,6 +239,7 @@ pub fn ours(
     let model = Model::new(profile).map_err(|error| error.to_string())?;
     let places = results
         .site
+        .place
         .places(kind)
         .ok_or("there is no such pair here")?;
     let thread = |core: i64| {

@@ -2,9 +2,9 @@
 //! that the reader runs on another core or another chip, as the buffer grows through the caches?
 //!
 //! The source is a dissertation of 2014 with measurements on two machines. Its experiments are run
-//! again here ([`run`]), its equations evaluated with parameters measured here ([`compare`]), and
-//! its research questions answered by rules ([`verdict`]) that its own published data goes through
-//! as well. [`page`] draws all of it.
+//! again here ([`CacheImpact`]), its equations evaluated with parameters measured here
+//! ([`compare`]), and its research questions answered by rules ([`verdict`]) that its own published
+//! data goes through as well. [`page`] draws all of it.
 //!
 //! For known errors of the source's programs the default is right, and a [`Defect`] restores the
 //! error. If its design hides what is asked, its experiment stays as it is, and one of ours stands
@@ -16,26 +16,20 @@ mod conditions;
 pub mod exchange;
 pub mod options;
 pub mod page;
+pub mod plan;
 pub mod record;
 pub mod replay;
 pub mod results;
 pub mod ring;
 pub mod schedule;
-pub mod session;
 pub mod site;
 pub mod snapshot;
 pub mod start;
+mod study;
 pub mod sweep;
 pub mod timers;
 pub mod verdict;
 
-pub use crate::Outcome;
 pub use options::{CacheImpactOptions, Defect, Experiment, Sizes, Start};
-pub use results::{Folder, Results};
-pub use session::{Progress, run};
-
-/// The experiments' names and titles, in the order in which they run.
-#[must_use]
-pub fn experiments() -> Vec<(&'static str, &'static str)> {
-    Experiment::ALL.map(|e| (e.id(), e.title())).to_vec()
-}
+pub use results::Results;
+pub use study::CacheImpact;

@@ -1,115 +1,22 @@
 //! Options of the study: experiments, sizes, repeats, and the source's defects.
 
-use hearth_published::source::Type;
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
-/// An experiment of the study. The source's numbers where it has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// Clock and counter, read back to back.
-    Timers,
-    /// Faults caused by opening a file.
-    Opening,
-    /// Duration of interrupts and minor faults.
-    Events,
-    /// 0: register latency.
-    Register,
-    /// 1b: a ring of pointers by stride and size, and the levels it shows.
-    Ring,
-    /// 2 to 4 with no data at all.
-    Zero,
-    /// 1: write and read latency over sizes.
-    Sweep,
-    /// 2: both threads on one core.
-    SameCore,
-    /// 3: two cores of a chip.
-    SameChip,
-    /// 4: two chips.
-    OtherChip,
-    /// 2 to 4 with threads that are there already when the clock starts. Not of the source.
-    Ready,
-}
-
-impl Experiment {
-    /// All experiments, in the order in which they run: those that the others are judged by come
-    /// first.
-    pub const ALL: [Experiment; 11] = [
-        Experiment::Timers,
-        Experiment::Opening,
-        Experiment::Events,
-        Experiment::Register,
-        Experiment::Ring,
-        Experiment::Zero,
-        Experiment::Sweep,
-        Experiment::SameCore,
-        Experiment::SameChip,
-        Experiment::OtherChip,
-        Experiment::Ready,
-    ];
-
-    /// Its name on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::Timers => "timers",
-            Experiment::Opening => "open",
-            Experiment::Events => "events",
-            Experiment::Register => "0",
-            Experiment::Ring => "1b",
-            Experiment::Zero => "zero",
-            Experiment::Sweep => "1",
-            Experiment::SameCore => "2",
-            Experiment::SameChip => "3",
-            Experiment::OtherChip => "4",
-            Experiment::Ready => "ready",
-        }
-    }
-
-    /// Its purpose, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Timers => "jitter of clock_gettime and of the time stamp counter",
-            Experiment::Opening => "page faults of opening files in /proc",
-            Experiment::Events => "how long an interrupt and a minor fault take",
-            Experiment::Register => "register latency",
-            Experiment::Ring => "latency of a ring of pointers by stride and size; cache levels",
-            Experiment::Zero => "two threads hand over nothing: the overhead",
-            Experiment::Sweep => "write and read latency by buffer size, one thread",
-            Experiment::SameCore => "hand-over through a mutex, both threads on one core",
-            Experiment::SameChip => "hand-over through a mutex, two cores of a chip",
-            Experiment::OtherChip => "hand-over through a mutex, two chips",
-            Experiment::Ready => {
-                "hand-over between threads that are there already; not of the source"
-            }
-        }
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
-    }
-
-    /// The placement that it is about, for experiments 2 to 4.
-    #[must_use]
-    pub const fn placement(self) -> Option<Type> {
-        match self {
-            Experiment::SameCore => Some(Type::One),
-            Experiment::SameChip => Some(Type::Two),
-            Experiment::OtherChip => Some(Type::Three),
-            _ => None,
-        }
-    }
+define_experiments! {
+    Timers = "timers": "jitter of clock_gettime and of the time stamp counter",
+    Opening = "open": "page faults of opening files in /proc",
+    Events = "events": "how long an interrupt and a minor fault take",
+    Register = "0": "register latency",
+    Ring = "1b": "latency of a ring of pointers by stride and size; cache levels",
+    Zero = "zero": "two threads hand over nothing: the overhead",
+    Sweep = "1": "write and read latency by buffer size, one thread",
+    SameCore = "2": "hand-over through a mutex, both threads on one core",
+    SameChip = "3": "hand-over through a mutex, two cores of a chip",
+    OtherChip = "4": "hand-over through a mutex, two chips",
+    Ready = "ready": "hand-over between threads that are there already; not of the source",
 }
 
 /// A defect of the source's programs that can be reproduced.
@@ -269,33 +176,20 @@ impl CacheImpactOptions {
     pub fn bytes(&self) -> Vec<u64> {
         super::schedule::bytes(self.sizes, self.quick, self.bytes_max)
     }
+}
 
-    /// Checks the options.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats, or too many.
-    pub fn check(&self) -> Result<(), StudyError> {
-        let counts = [
-            ("repeats", self.repeats(), REPEATS_MAX),
-            ("sweeps", self.sweeps, SWEEPS_MAX),
-        ];
-        for (what, given, largest) in counts {
-            if given == 0 || given > largest {
-                return Err(StudyError::Count {
-                    what,
-                    given,
-                    largest,
-                });
-            }
-        }
-        Ok(())
+impl Choice for CacheImpactOptions {
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
-    /// Names the difference that keeps results made with these options from being joined with
-    /// results made with others; `None` if they can be joined. More experiments may be asked for
-    /// later.
-    #[must_use]
-    pub fn differs(&self, other: &CacheImpactOptions) -> Option<&'static str> {
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)?;
+        StudyError::check("sweeps", Some(self.sweeps), SWEEPS_MAX)
+    }
+
+    /// More experiments may be asked for later.
+    fn differs(&self, other: &CacheImpactOptions) -> Option<&'static str> {
         let differences = [
             (self.bytes() != other.bytes(), "the sizes"),
             (self.repeats() != other.repeats(), "the repeats"),

@@ -1,7 +1,6 @@
 //! Rows of a sweep, and the source's tables of them: one of clean runs, one of all.
 //!
-//! A third table, ours, has a line for each run. The others are made from it, and so is what a
-//! resumed study begins with.
+//! A third table, ours, has a line for each run.
 
 use std::fmt::Write as _;
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::Run;
 use super::snapshot::Events;
+use crate::results::Figures;
 
 /// Measurements of a sweep over sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,6 +42,16 @@ impl From<Type> for Kind {
             Type::One => Kind::SameCore,
             Type::Two => Kind::SameChip,
             Type::Three => Kind::OtherChip,
+        }
+    }
+}
+
+impl From<Kind> for Type {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::SameCore => Type::One,
+            Kind::SameChip => Type::Two,
+            Kind::OtherChip => Type::Three,
         }
     }
 }
@@ -181,62 +191,44 @@ pub fn run_lines(row: &Row) -> String {
     text
 }
 
-/// The rows in our table. A last row that has fewer runs than `repeats`, as its writer was
-/// stopped, is left out.
-///
-/// # Errors
-/// The first line that cannot be understood, by its number and text.
-pub fn read_runs(text: &str, repeats: u32) -> Result<Vec<Row>, String> {
-    let mut rows: Vec<Row> = Vec::new();
-    let is_whole = text.ends_with('\n');
-    let lines = text.lines().count();
-    for (at, line) in text.lines().enumerate() {
-        // A line without an end was being written.
-        let is_torn = !is_whole && at + 1 == lines;
-        if is_torn || (at == 0 && line == RUNS_HEAD.trim_end()) {
-            continue;
-        }
-        let (bytes, k, run) =
-            read_run(line).ok_or_else(|| format!("line {} is {line:?}", at + 1))?;
-        if k == 1 {
-            rows.push(Row {
-                bytes,
-                runs: Vec::new(),
-            });
-        }
-        match rows.last_mut() {
-            Some(row) if row.bytes == bytes && row.runs.len() + 1 == k => row.runs.push(run),
-            _ => return Err(format!("line {} does not follow the one before", at + 1)),
-        }
-    }
-    if rows
-        .last()
-        .is_some_and(|row| row.runs.len() < repeats as usize)
-    {
-        rows.pop();
-    }
-    Ok(rows)
+/// Stands for a time or a core that is not known.
+const UNKNOWN: f64 = -1.0;
+
+/// The figures of a run.
+#[must_use]
+pub fn figures(run: &Run) -> [(String, f64); 6] {
+    let core = |core: Option<usize>| core.map_or(UNKNOWN, |core| core as f64);
+    let figures = [
+        ("time", run.time.map_or(UNKNOWN, |time| time as f64)),
+        ("interrupts", run.events.interrupts as f64),
+        ("faults_minor", run.events.faults_minor as f64),
+        ("faults_major", run.events.faults_major as f64),
+        ("sender", core(run.sender)),
+        ("receiver", core(run.receiver)),
+    ];
+    figures.map(|(name, value)| (name.to_owned(), value))
 }
 
-fn read_run(line: &str) -> Option<(u64, usize, Run)> {
-    let cells: Vec<&str> = line.split(',').collect();
-    let [bytes, k, time, int, minor, major, sender, receiver] = cells[..] else {
-        return None;
+/// The runs that have these figures.
+#[must_use]
+pub fn runs(figures: &Figures) -> Vec<Run> {
+    let known = |figure: &str, at: usize| {
+        let value = figures.runs(figure).get(at).copied();
+        value
+            .filter(|value| *value >= 0.0)
+            .map(|value| value as u64)
     };
-    let optional = |cell: &str| match cell {
-        "" => Some(None),
-        _ => cell.parse::<u64>().ok().map(Some),
-    };
-    let core = |cell| Some(optional(cell)?.and_then(|core| usize::try_from(core).ok()));
-    let run = Run {
-        time: optional(time)?,
+    let core = |figure, at| known(figure, at).and_then(|core| usize::try_from(core).ok());
+    let count = |figure, at| known(figure, at).unwrap_or(0);
+    let run = |at| Run {
+        time: known("time", at),
         events: Events {
-            interrupts: int.parse().ok()?,
-            faults_minor: minor.parse().ok()?,
-            faults_major: major.parse().ok()?,
+            interrupts: count("interrupts", at),
+            faults_minor: count("faults_minor", at),
+            faults_major: count("faults_major", at),
         },
-        sender: core(sender)?,
-        receiver: core(receiver)?,
+        sender: core("sender", at),
+        receiver: core("receiver", at),
     };
-    Some((bytes.parse().ok()?, k.parse().ok()?, run))
+    (0..figures.runs("time").len()).map(run).collect()
 }

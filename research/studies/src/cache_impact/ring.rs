@@ -39,7 +39,7 @@ pub struct RingLevel {
 }
 
 /// A kind of walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kind {
     /// Bytes from an element to its neighbour.
     pub stride: usize,

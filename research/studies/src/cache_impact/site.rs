@@ -1,6 +1,6 @@
 //! The site of the study: the machine, and which of its hardware threads play which part.
 
-use hearth_machine::capture::{Capture, Reading, Source};
+use hearth_machine::capture::{Capture, Reading};
 use hearth_machine::relation::SourceType;
 use hearth_machine::topology::{OsThread, Thread, Topology};
 use hearth_published::source::Type;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{CacheImpactOptions, Defect};
 use crate::StudyError;
+use crate::files::Files;
 
 /// A cache as the system claims it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,19 +57,6 @@ pub struct Site {
     pub allowed: Vec<usize>,
     /// Places of types 1 to 3; `None` if the machine has no such pair.
     pub places: [Option<Places>; 3],
-}
-
-/// The system's files, for a capture.
-pub(crate) struct Files<'a>(pub(crate) &'a dyn System);
-
-impl Source for Files<'_> {
-    fn read(&mut self, path: &str) -> Option<String> {
-        self.0.read(path).ok()
-    }
-
-    fn list(&mut self, folder: &str) -> Vec<String> {
-        self.0.list(folder).unwrap_or_default()
-    }
 }
 
 impl Site {

@@ -9,7 +9,7 @@
 //! [`LASTING_SIZES`] sizes in a row or at a twentieth of all sizes, whichever is more: single sizes
 //! differ by chance.
 
-use crate::judging::Answer;
+use crate::judging::{Answer, JudgedClaim};
 use hearth_published::cache_impact::Impact;
 use hearth_published::source::{Parameters, Slope, Type};
 use hearth_stats::agreement::spearman;
@@ -79,6 +79,23 @@ pub struct JudgedQuestion {
 }
 
 impl JudgedQuestion {
+    /// The published answer as a claim.
+    #[must_use]
+    pub fn claim(self) -> JudgedClaim {
+        JudgedClaim {
+            id: self.question,
+            claim: self.asks,
+            published: Some(self.published_words),
+            answer: match self.agrees() {
+                Some(true) => Answer::Yes,
+                Some(false) => Answer::No,
+                None => Answer::CannotTell,
+            },
+            because: format!("{}: {}", self.answer.word(), self.because),
+            explained: self.cannot_show,
+        }
+    }
+
     /// True if the answer agrees with the published one; `None` if there is no answer.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {

@@ -10,7 +10,7 @@ use super::options::{EventPatternsOptions, Experiment};
 use super::plan::{APART, Case, cases};
 use super::results::{Results, Site};
 use super::{page, verdict};
-use crate::claims::Evidence;
+use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Ended, Round, Study};
@@ -89,6 +89,7 @@ impl Study for EventPatterns {
 
     fn run(
         &mut self,
+        _system: &dyn System,
         case: &Case,
         _run: u32,
         results: &Results,
@@ -106,11 +107,11 @@ impl Study for EventPatterns {
         )
     }
 
-    fn evidence(results: &Results) -> Evidence {
-        verdict::measured(results)
+    fn verdicts(results: &Results) -> Vec<JudgedClaim> {
+        verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -18,7 +18,7 @@ use super::results::{Results, Site};
 use super::ways::Way;
 use super::workloads::Load;
 use super::{misses, page, verdict};
-use crate::claims::Evidence;
+use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Ended, Round, Study};
@@ -133,6 +133,7 @@ impl Study for InsenseMulticore {
 
     fn run(
         &mut self,
+        _system: &dyn System,
         case: &Case,
         run: u32,
         results: &Results,
@@ -197,11 +198,11 @@ impl Study for InsenseMulticore {
         )
     }
 
-    fn evidence(results: &Results) -> Evidence {
-        verdict::measured(results)
+    fn verdicts(results: &Results) -> Vec<JudgedClaim> {
+        verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -15,7 +15,7 @@ use super::results::{Results, Site};
 use super::servers::{CACHET, Memcached, There};
 use super::{page, verdict};
 use crate::StudyError;
-use crate::claims::Evidence;
+use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Ended, Round, Study};
@@ -116,6 +116,7 @@ impl Study for Memcached {
 
     fn run(
         &mut self,
+        _system: &dyn System,
         case: &Case,
         _run: u32,
         _results: &Results,
@@ -148,11 +149,11 @@ impl Study for Memcached {
         )
     }
 
-    fn evidence(results: &Results) -> Evidence {
-        verdict::measured(results)
+    fn verdicts(results: &Results) -> Vec<JudgedClaim> {
+        verdict::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -19,8 +19,8 @@ use super::options::{Experiment, MessagePassingOptions, defects_of};
 use super::plan::{Case, DISPLACEMENT_THREADS, Fit, rounds};
 use super::results::{Cell, HUGE, Results, Site, figures};
 use super::{distances, evidence, page};
-use crate::cache_impact::site::Files;
-use crate::claims::Evidence;
+use crate::files::Files;
+use crate::judging::JudgedClaim;
 use crate::pages::counted;
 use crate::results::File;
 use crate::study::{Case as _, Ended, Round, Study};
@@ -118,6 +118,7 @@ impl Study for MessagePassing {
 
     fn run(
         &mut self,
+        _system: &dyn System,
         case: &Case,
         run: u32,
         _results: &Results,
@@ -156,11 +157,11 @@ impl Study for MessagePassing {
         )
     }
 
-    fn evidence(results: &Results) -> Evidence {
-        evidence::measured(results)
+    fn verdicts(results: &Results) -> Vec<JudgedClaim> {
+        evidence::measured(results).verdicts()
     }
 
-    fn page(results: &Results) -> String {
+    fn page(&self, results: &Results) -> String {
         page::page(results)
     }
 

@@ -36,7 +36,7 @@ pub struct Allocator {
 }
 
 /// Allocators that a study runs with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The allocators, in the order of [`Kind`].
     pub allocators: Vec<Allocator>,

@@ -30,6 +30,23 @@ pub struct Least {
     pub free_sum: u64,
 }
 
+impl Least {
+    /// The figures by name, in the meter's unit.
+    #[must_use]
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        let figures = [
+            ("floor_allocate_max", f64::from(self.allocate_max)),
+            ("floor_free_max", f64::from(self.free_max)),
+            ("floor_allocate_sum", self.allocate_sum as f64),
+            ("floor_free_sum", self.free_sum as f64),
+        ];
+        let named = figures.into_iter();
+        named
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+}
+
 impl Floor {
     /// Takes a run in.
     pub fn add(&mut self, calls: impl Iterator<Item = (Call, u32)>) {

@@ -15,7 +15,7 @@ pub use hearth_allocators::meter::format::Mode as Metered;
 
 use super::allocators::Allocator;
 use super::monitor::{self, Status};
-use crate::StudyError;
+use crate::{StudyError, study};
 
 /// Working place of runs.
 #[derive(Clone, Debug)]
@@ -104,6 +104,17 @@ pub enum Ended {
     Failed(String),
     /// It was stopped.
     Cancelled,
+}
+
+impl Ended {
+    /// The run, or else the end that the engine is told of.
+    pub(super) fn well(self) -> Result<Box<Ran>, study::Ended> {
+        match self {
+            Ended::Well(ran) => Ok(ran),
+            Ended::Failed(why) => Err(study::Ended::Failed(why)),
+            Ended::Cancelled => Err(study::Ended::Cancelled),
+        }
+    }
 }
 
 /// Runs it.

@@ -5,98 +5,20 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::study::{Choice, define_experiments};
 
-/// An experiment of the study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// Characteristics of the programs' requests.
-    Workloads,
-    /// Longest and total times of `malloc` and `free`.
-    Times,
-    /// Bytes provided for bytes requested.
-    Fragments,
-    /// Peak memory.
-    Memory,
-    /// cache-scratch and cache-thrash.
-    Sharing,
-    /// The server whose threads release each other's blocks.
-    Larson,
-    /// Random sizes in random order.
-    Shbench,
-    /// The first synthetic model.
-    Mean,
-    /// The second.
-    Cdf,
-    /// The distances of nodes.
-    Distances,
-    /// The order in which nodes are taken from, simulated.
-    Zones,
-}
-
-impl Experiment {
-    /// All, in the order in which they run: the short ones first.
-    pub const ALL: [Experiment; 11] = [
-        Experiment::Zones,
-        Experiment::Distances,
-        Experiment::Workloads,
-        Experiment::Fragments,
-        Experiment::Memory,
-        Experiment::Times,
-        Experiment::Sharing,
-        Experiment::Larson,
-        Experiment::Shbench,
-        Experiment::Mean,
-        Experiment::Cdf,
-    ];
-
-    /// Its name on the command line and in file names.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Experiment::Workloads => "workloads",
-            Experiment::Times => "times",
-            Experiment::Fragments => "fragments",
-            Experiment::Memory => "memory",
-            Experiment::Sharing => "sharing",
-            Experiment::Larson => "larson",
-            Experiment::Shbench => "shbench",
-            Experiment::Mean => "mean",
-            Experiment::Cdf => "cdf",
-            Experiment::Distances => "distances",
-            Experiment::Zones => "zones",
-        }
-    }
-
-    /// Its purpose, in one line.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Experiment::Workloads => "what programs ask for: sizes, intervals, holding times",
-            Experiment::Times => "longest and total times of malloc and free, real programs",
-            Experiment::Fragments => "bytes provided for bytes requested",
-            Experiment::Memory => "peak virtual memory and data",
-            Experiment::Sharing => "false sharing: cache-scratch and cache-thrash",
-            Experiment::Larson => "a server whose threads free each other's blocks",
-            Experiment::Shbench => "random sizes freed in random order, four threads",
-            Experiment::Mean => "synthetic load from means, 2 to 64 threads, local and remote",
-            Experiment::Cdf => "synthetic load from histograms, the same",
-            Experiment::Distances => "distances of nodes, measured as published",
-            Experiment::Zones => "which node is taken from next: firmware's and measured order",
-        }
-    }
-
-    /// The experiment of that name.
-    ///
-    /// # Errors
-    /// [`StudyError::UnknownExperiment`] if there is none.
-    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
-        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
-        found.ok_or_else(|| StudyError::UnknownExperiment {
-            given: text.to_owned(),
-            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
-        })
-    }
+define_experiments! {
+    Zones = "zones": "which node is taken from next: firmware's and measured order",
+    Distances = "distances": "distances of nodes, measured as published",
+    Workloads = "workloads": "what programs ask for: sizes, intervals, holding times",
+    Fragments = "fragments": "bytes provided for bytes requested",
+    Memory = "memory": "peak virtual memory and data",
+    Times = "times": "longest and total times of malloc and free, real programs",
+    Sharing = "sharing": "false sharing: cache-scratch and cache-thrash",
+    Larson = "larson": "a server whose threads free each other's blocks",
+    Shbench = "shbench": "random sizes freed in random order, four threads",
+    Mean = "mean": "synthetic load from means, 2 to 64 threads, local and remote",
+    Cdf = "cdf": "synthetic load from histograms, the same",
 }
 
 /// Options of a run.
@@ -118,6 +40,8 @@ pub struct NmartOptions {
 }
 
 const REPEATS_MAX: u32 = 1000;
+/// Runs of a program whose floor is taken: as many as take a machine's interruptions out.
+pub(super) const FLOOR_RUNS: u32 = 7;
 
 /// The sizes of the loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,17 +72,18 @@ impl NmartOptions {
     #[must_use]
     pub fn repeats(&self, experiment: Experiment) -> u32 {
         let usual = match (experiment, self.quick) {
-            (Experiment::Fragments | Experiment::Workloads, _) => 1,
+            (Experiment::Fragments | Experiment::Workloads | Experiment::Distances, _) => 1,
             (Experiment::Memory, true) => 1,
             (_, true) => 2,
             (Experiment::Times, false) => 10,
             (Experiment::Memory | Experiment::Mean | Experiment::Cdf, false) => 3,
             (_, false) => 5,
         };
-        match (self.repeats, experiment) {
-            (Some(repeats), Experiment::Times) => repeats.max(1),
-            (Some(repeats), _) if usual > 1 => repeats.max(1),
-            _ => usual,
+        let repeats = self.repeats.filter(|_| usual > 1).unwrap_or(usual);
+        match experiment {
+            // At least as many as the floor needs, except in a quick look.
+            Experiment::Times if !self.quick => repeats.max(FLOOR_RUNS),
+            _ => repeats,
         }
     }
 
@@ -202,26 +127,19 @@ impl NmartOptions {
     pub fn wants_workload(&self, name: &str) -> bool {
         self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == name)
     }
+}
 
-    /// Checks the options.
-    ///
-    /// # Errors
-    /// [`StudyError::Count`] for no repeats, or too many.
-    pub fn check(&self) -> Result<(), StudyError> {
-        match self.repeats {
-            Some(given) if given == 0 || given > REPEATS_MAX => Err(StudyError::Count {
-                what: "repeats",
-                given,
-                largest: REPEATS_MAX,
-            }),
-            _ => Ok(()),
-        }
+impl Choice for NmartOptions {
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
-    /// Names the difference that keeps results made with these options from being joined with
-    /// results made with others. More experiments and allocators may be asked for later.
-    #[must_use]
-    pub fn differs(&self, other: &NmartOptions) -> Option<&'static str> {
+    fn check(&self) -> Result<(), StudyError> {
+        StudyError::check("repeats", self.repeats, REPEATS_MAX)
+    }
+
+    /// More experiments and allocators may be asked for later.
+    fn differs(&self, other: &NmartOptions) -> Option<&'static str> {
         if self.quick != other.quick {
             return Some("--quick");
         }

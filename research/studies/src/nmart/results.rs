@@ -7,118 +7,62 @@ use serde::{Deserialize, Serialize};
 
 use super::allocators::Allocator;
 use super::characterise::Character;
-use super::floor::Least;
-use super::options::{Experiment, NmartOptions};
+use super::options::Experiment;
+use super::plan::Case;
 use super::published;
-use super::verdict::Evidence;
-use crate::results::{self, About, Figures, File, Found, Machine};
+use super::study::Nmart;
+use crate::results::{self, File};
+use crate::study;
 use hearth_stats::Summary;
 
-/// The name of the page.
-pub const PAGE: &str = "nmart.html";
-
-/// The folder of the study.
-pub type Folder = results::Folder<Results>;
-
 /// A program's runs with an allocator.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// The experiment that it belongs to.
-    pub experiment: Experiment,
-    /// The workload, such as `gawk2`, `larson`, `mean/8/local`.
-    pub workload: String,
-    /// The published workload beside it, if there is one.
-    pub stands_for: Option<String>,
-    /// Its id.
-    pub allocator: String,
-    /// The measured figures.
-    pub figures: Figures,
-    /// The reason why it could not be run, if so.
-    pub failed: Option<String>,
-}
+pub type Cell = results::Cell<Case>;
+/// All that the study found.
+pub type Results = study::Results<Nmart>;
 
-impl Cell {
-    /// A figure over the runs.
-    #[must_use]
-    pub fn summary(&self, figure: &str) -> Option<Summary> {
-        self.figures.summary(figure)
-    }
-
-    /// Notes a run's figure.
-    pub fn push(&mut self, figure: &str, value: f64) {
-        self.figures.push(figure, value);
-    }
-
-    /// Records the floors of several runs.
-    pub fn set_floor(&mut self, least: &Least) {
-        let figures = [
-            ("floor_allocate_max", f64::from(least.allocate_max)),
-            ("floor_free_max", f64::from(least.free_max)),
-            ("floor_allocate_sum", least.allocate_sum as f64),
-            ("floor_free_sum", least.free_sum as f64),
-        ];
-        for (name, value) in figures {
-            self.figures.set(name, vec![value]);
-        }
-    }
-}
-
-/// All results of the study.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results {
-    /// The run that they belong to.
-    #[serde(flatten)]
-    pub about: About,
-    /// The options of the run.
-    pub options: NmartOptions,
+/// The allocators, the meter's unit, and what is known of the programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Site {
     /// The allocators that it ran with.
     pub allocators: Vec<Allocator>,
     /// Nanoseconds to one of the meter's units.
     pub ns_per_unit: f64,
-    /// Runs.
-    pub cells: Vec<Cell>,
     /// Characteristics of the programs' requests, by workload.
     pub characters: BTreeMap<String, Character>,
-    /// Mean seconds by memory node and processors' node.
-    pub distances: Option<Vec<Vec<f64>>>,
+}
+
+/// The name of the figure of a memory node and the node whose processors copy: mean seconds.
+fn distance(memory: usize, processors: usize) -> String {
+    format!("memory {memory}, processors {processors}")
+}
+
+/// The figures of mean seconds by memory node and processors' node; where there is nothing the mean
+/// is not a number.
+pub(super) fn distances(means: &[Vec<f64>]) -> Vec<(String, f64)> {
+    let row = |(memory, row): (usize, &Vec<f64>)| {
+        let row = row.iter().enumerate();
+        let figures = row.map(|(of, mean)| (distance(memory, of), *mean));
+        figures.collect::<Vec<_>>()
+    };
+    let figures = means.iter().enumerate().flat_map(row);
+    figures.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
 impl Results {
-    /// Creates results without runs.
+    /// The cell of a workload with an allocator.
     #[must_use]
-    pub fn new(machine: Machine, options: NmartOptions) -> Results {
-        Results {
-            about: About::new(Results::FORMAT, machine),
-            options,
-            allocators: Vec::new(),
-            ns_per_unit: 1.0,
-            cells: Vec::new(),
-            characters: BTreeMap::new(),
-            distances: None,
-        }
-    }
-
-    /// An experiment's cells.
-    pub fn of(&self, experiment: Experiment) -> impl Iterator<Item = &Cell> {
-        self.cells
-            .iter()
-            .filter(move |cell| cell.experiment == experiment)
-    }
-
-    /// Returns one cell.
-    #[must_use]
-    pub fn cell(&self, experiment: Experiment, workload: &str, allocator: &str) -> Option<&Cell> {
+    pub fn find(&self, experiment: Experiment, workload: &str, allocator: &str) -> Option<&Cell> {
         self.of(experiment)
-            .find(|cell| cell.workload == workload && cell.allocator == allocator)
+            .find(|cell| cell.case.workload == workload && cell.case.allocator == allocator)
     }
 
     /// An experiment's workloads, in the order in which they ran, with what they stand for.
     #[must_use]
     pub fn workloads(&self, experiment: Experiment) -> Vec<(&str, Option<&str>)> {
         let mut names: Vec<(&str, Option<&str>)> = Vec::new();
-        for cell in self.of(experiment) {
-            if names.iter().all(|(name, _)| *name != cell.workload) {
-                names.push((&cell.workload, cell.stands_for.as_deref()));
+        for Cell { case, .. } in self.of(experiment) {
+            if names.iter().all(|(name, _)| *name != case.workload) {
+                names.push((&case.workload, case.stands_for.as_deref()));
             }
         }
         names
@@ -127,58 +71,46 @@ impl Results {
     /// The allocators of an experiment, in the order of all.
     #[must_use]
     pub fn allocators(&self, experiment: Experiment) -> Vec<&str> {
-        let ids = self
-            .allocators
-            .iter()
-            .map(|allocator| allocator.id.as_str());
-        ids.filter(|id| self.of(experiment).any(|cell| cell.allocator == *id))
+        let ids = self.site.allocators.iter().map(|one| one.id.as_str());
+        ids.filter(|id| self.of(experiment).any(|cell| cell.case.allocator == *id))
             .collect()
     }
-}
 
-impl Found for Results {
-    const FORMAT: u32 = 1;
-
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn about_mut(&mut self) -> &mut About {
-        &mut self.about
-    }
-
-    fn differs(&self, empty: &Results) -> Option<&'static str> {
-        self.options.differs(&empty.options)
-    }
-
-    fn adopt(&mut self, empty: Results) {
-        self.options = empty.options;
-    }
-
-    fn tables(&self) -> Vec<File> {
-        let of = |experiment: Experiment| {
-            let id = experiment.id();
-            let cells = self.of(experiment);
-            let rows = cells.map(|cell| {
-                let begin = format!("{},{}", cell.workload, cell.allocator);
-                (begin, &cell.figures)
-            });
-            let runs = results::runs("workload,allocator", &rows.collect::<Vec<_>>());
-            [
-                (format!("{id}.csv"), summaries(self, experiment)),
-                (format!("{id}.runs.csv"), runs),
-            ]
+    /// Mean seconds by memory node and processors' node, if they were measured.
+    #[must_use]
+    pub fn distances(&self) -> Option<Vec<Vec<f64>>> {
+        let cell = self.of(Experiment::Distances).next()?;
+        let nodes = 0..self.about.machine.nodes.len();
+        let mean = |memory, processors| {
+            let found = cell.runs(&distance(memory, processors)).first();
+            found.copied().unwrap_or(f64::NAN)
         };
-        let run = Experiment::ALL.into_iter();
-        let run = run.filter(|experiment| self.of(*experiment).next().is_some());
-        let mut tables: Vec<File> = run.flat_map(of).collect();
-        if !self.characters.is_empty() {
-            tables.push(("histograms.csv".to_owned(), histograms(self)));
-        }
-        tables.push(results::claims(&Evidence::measured(self).verdicts()));
-        tables
+        let row = |memory| nodes.clone().map(|of| mean(memory, of)).collect();
+        Some(nodes.clone().map(row).collect())
     }
 }
+
+/// The tables of workloads by allocator, and the histograms.
+pub(super) fn tables(results: &Results) -> Vec<File> {
+    let mut tables = Vec::new();
+    for experiment in Experiment::ALL {
+        let rows = results.rows(experiment);
+        if experiment == Experiment::Distances || rows.is_empty() {
+            continue;
+        }
+        let id = experiment.id();
+        tables.push((format!("{id}.csv"), summaries(results, experiment)));
+        let runs = results::runs(COLUMNS, &rows);
+        tables.push((format!("{id}.runs.csv"), runs));
+    }
+    if !results.site.characters.is_empty() {
+        tables.push(("histograms.csv".to_owned(), histograms(results)));
+    }
+    tables
+}
+
+/// The columns before the figures.
+pub(super) const COLUMNS: &str = "workload,allocator";
 
 /// Experiment, workload, allocator, figure.
 type Key = (Experiment, String, &'static str, &'static str);
@@ -258,17 +190,21 @@ fn summaries(results: &Results, experiment: Experiment) -> String {
         "workload,stands_for,allocator,figure,runs,mean,deviation,least,most,median,published_mean\n",
     );
     for cell in results.of(experiment) {
-        let stands_for = cell.stands_for.as_deref().unwrap_or_default();
+        let Case {
+            workload,
+            allocator,
+            stands_for,
+            ..
+        } = &cell.case;
+        let stands_for = stands_for.as_deref().unwrap_or_default();
         for (figure, values) in cell.figures.iter() {
             let Some(summary) = Summary::of(values) else {
                 continue;
             };
-            let beside = published(experiment, stands_for, &cell.allocator, figure);
+            let beside = published(experiment, stands_for, allocator, figure);
             let beside = beside.map_or(String::new(), |value| value.to_string());
             text += &format!(
-                "{},{stands_for},{},{figure},{},{},{},{},{},{},{beside}\n",
-                cell.workload,
-                cell.allocator,
+                "{workload},{stands_for},{allocator},{figure},{},{},{},{},{},{},{beside}\n",
                 values.len(),
                 summary.mean,
                 summary.deviation,
@@ -283,7 +219,7 @@ fn summaries(results: &Results, experiment: Experiment) -> String {
 
 fn histograms(results: &Results) -> String {
     let mut text = String::from("workload,quantity,up_to,count,cumulative_percent\n");
-    for (workload, character) in &results.characters {
+    for (workload, character) in &results.site.characters {
         let named = ["size", "between", "holding"]
             .iter()
             .zip(&character.quantities);

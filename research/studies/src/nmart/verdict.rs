@@ -87,18 +87,24 @@ impl Evidence {
         for cell in &results.cells {
             let known = published::ALLOCATORS
                 .iter()
-                .find(|(_, id)| *id == cell.allocator);
+                .find(|(_, id)| *id == cell.case.allocator);
             let Some((_, id)) = known else { continue };
             for figure in FIGURES {
                 if let Some(summary) = cell.summary(figure) {
                     // It runs for a fixed time: what counts is the time of a million blocks.
                     let blocks = cell.summary("allocations").map(|blocks| blocks.mean / 1e6);
-                    let by = match (cell.experiment, figure, blocks) {
+                    let by = match (cell.case.experiment, figure, blocks) {
                         (Experiment::Larson, "seconds", Some(millions)) => millions,
                         _ => 1.0,
                     };
                     let values = (summary.mean / by, summary.most / by);
-                    evidence.put(cell.experiment, cell.workload.clone(), figure, id, values);
+                    evidence.put(
+                        cell.case.experiment,
+                        cell.case.workload.clone(),
+                        figure,
+                        id,
+                        values,
+                    );
                 }
             }
         }

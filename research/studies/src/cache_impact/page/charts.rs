@@ -242,7 +242,8 @@ pub(super) fn clean_share(results: &Results, capacities: &[(String, u64)]) -> Pi
             .filter(|row| row.bytes > 0 && !row.runs.is_empty());
         let points: Vec<Point> = rows
             .map(|row| {
-                let share = row.clean_runs(results.faults_allowed) as f64 / row.runs.len() as f64;
+                let share =
+                    row.clean_runs(results.site.faults_allowed) as f64 / row.runs.len() as f64;
                 Point::new(row.bytes as f64, 100.0 * share)
             })
             .collect();
@@ -265,6 +266,7 @@ pub(super) fn clean_share(results: &Results, capacities: &[(String, u64)]) -> Pi
 /// The latency curves of one order.
 pub(super) fn rings(results: &Results, is_random: bool, capacities: &[(String, u64)]) -> Picture {
     let kept = results
+        .site
         .rings
         .iter()
         .filter(|ring| ring.is_random == is_random);
@@ -318,7 +320,7 @@ fn ticks(unit: Ticks) -> Unit {
 
 /// Experiment 1 as published: total cycles, means of clean or of all runs.
 pub(super) fn sweep(results: &Results, clean: bool, range: Range) -> Picture {
-    let allowed = clean.then_some(results.faults_allowed);
+    let allowed = clean.then_some(results.site.faults_allowed);
     let rows = results.joined(Sweep::Latency);
     let mean = |row: &Row| {
         let point = Point::new(row.bytes as f64, row.mean(allowed) as f64);
@@ -352,12 +354,12 @@ pub(super) fn sweep(results: &Results, clean: bool, range: Range) -> Picture {
         ..chart(
             &format!("Experiment 1, {what}{whole}"),
             Axis::new(
-                results.unit.name(),
+                results.site.unit.name(),
                 match range {
                     Range::Full => Scale::Log10,
                     Range::Zoom => Scale::Linear,
                 },
-                ticks(results.unit),
+                ticks(results.site.unit),
             ),
             &[],
         )
@@ -373,15 +375,19 @@ pub(super) fn sweep_each(results: &Results, capacities: &[(String, u64)]) -> Pic
         .filter(|row| row.bytes >= 1024)
         .filter_map(|row| {
             let words = row.bytes as f64 / 8.0;
-            let typical = row.typical(results.faults_allowed)?;
+            let typical = row.typical(results.site.faults_allowed)?;
             let point = Point::new(row.bytes as f64, typical.time / words);
             Some(point.within(typical.low / words, typical.high / words))
         });
     LineChart {
         series: vec![Series::line("a write and a read", points.collect())],
         ..chart(
-            &format!("Experiment 1, {} a word", results.unit.name()),
-            Axis::new(results.unit.name(), Scale::Linear, ticks(results.unit)),
+            &format!("Experiment 1, {} a word", results.site.unit.name()),
+            Axis::new(
+                results.site.unit.name(),
+                Scale::Linear,
+                ticks(results.site.unit),
+            ),
             capacities,
         )
     }

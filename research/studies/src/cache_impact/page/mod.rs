@@ -18,7 +18,7 @@ use super::verdict::{Evidence, JudgedQuestion};
 /// source's.
 #[must_use]
 pub fn page(results: &Results, profile: Option<&Profile>) -> String {
-    let site = &results.site;
+    let site = &results.site.place;
     let here = compare::evidence(results, Sweep::Exchange);
     let ready = compare::evidence(results, Sweep::Ready);
     let mut page = Page::new("Cache impact on inter-thread communication");
@@ -52,7 +52,7 @@ pub fn page(results: &Results, profile: Option<&Profile>) -> String {
     page.footer(&format!(
         "hearth {} study run cache-impact; the figures are in the folder of this page. Predicted \
          lines are models, all others measurements.",
-        results.hearth_version
+        results.about.hearth_version
     ));
     page.html()
 }
@@ -95,7 +95,7 @@ fn verdicts(results: &Results, here: &Evidence, ready: &Evidence) -> Section {
             )
             .list(&lines.collect::<Vec<_>>());
     }
-    if !results.is_complete {
+    if !results.about.is_complete {
         section = section.text("The study is not complete: the answers rest on what there is.");
     }
     section
@@ -227,7 +227,7 @@ fn prediction(results: &Results, profile: Option<&Profile>, here: &Evidence) -> 
     ] {
         let mut triples: [Vec<_>; 3] = Default::default();
         for (at, kind) in Type::ALL.into_iter().enumerate() {
-            if results.site.places(kind).is_none() {
+            if results.site.place.places(kind).is_none() {
                 continue;
             }
             match compare::ours(results, profile, kind, sweep(kind.into())) {
@@ -255,7 +255,7 @@ fn prediction(results: &Results, profile: Option<&Profile>, here: &Evidence) -> 
 fn latency(results: &Results) -> Section {
     let marks = compare::capacities(results);
     let mut section = Section::new("Latency");
-    if !results.rings.is_empty() {
+    if !results.site.rings.is_empty() {
         section = section
             .text(
                 "Experiment 1b: a ring of pointers, each load's address being the value of the one \
@@ -266,7 +266,7 @@ fn latency(results: &Results) -> Section {
             .picture(&charts::rings(results, false, &marks), "")
             .table(&tables::levels(results));
     }
-    if results.rows(Sweep::Latency).next().is_some() {
+    if results.rows_of(Sweep::Latency).next().is_some() {
         section = section
             .heading("Experiment 1")
             .text(
@@ -289,10 +289,10 @@ fn latency(results: &Results) -> Section {
 
 fn supporting(results: &Results) -> Section {
     let mut section = Section::new("Supporting experiments");
-    if results.timers.is_some() {
+    if results.site.timers.is_some() {
         section = section.heading("Timers").table(&tables::timers(results));
     }
-    if results.register.is_some() || results.events.is_some() {
+    if results.site.register.is_some() || results.site.events.is_some() {
         section = section
             .heading("Registers, interrupts, faults")
             .text(
@@ -301,7 +301,7 @@ fn supporting(results: &Results) -> Section {
             )
             .table(&tables::events(results));
     }
-    if results.opening.is_some() {
+    if results.site.opening.is_some() {
         section = section
             .heading("Faults of opening files")
             .table(&tables::opening(results));

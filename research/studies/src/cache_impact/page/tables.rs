@@ -6,7 +6,7 @@ use hearth_published::source::{Parameters, Type};
 use hearth_stats::median;
 
 use super::super::compare;
-use super::super::record::Sweep;
+use super::super::record::{Row, Sweep};
 use super::super::replay::Replayed;
 use super::super::results::Results;
 use super::super::sweep::is_possible;
@@ -38,13 +38,12 @@ pub(crate) fn sentence(text: &str) -> String {
 
 /// Notes that a reader needs before anything else.
 pub(super) fn notes(results: &Results) -> Vec<String> {
-    let mut notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if let Some(share) = results.steal_share {
-        notes.push(format!(
-            "The hypervisor took {:.1} % of this machine's time meanwhile.",
-            100.0 * share
-        ));
-    }
+    let mut notes: Vec<String> = results
+        .about
+        .notes
+        .iter()
+        .map(|note| sentence(note))
+        .collect();
     for defect in &results.options.defects {
         notes.push(format!(
             "The source's defect `{}` is reproduced: {}.",
@@ -56,9 +55,9 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         "{} sizes, {} runs each, {} s in all; nice value {}; a clean run has at most {} minor faults.",
         results.options.bytes().len(),
         results.options.repeats(),
-        results.seconds.round(),
-        results.nice,
-        results.faults_allowed
+        results.about.seconds.round(),
+        results.site.nice,
+        results.site.faults_allowed
     ));
     notes
 }
@@ -122,6 +121,7 @@ pub(super) fn zero(results: &Results) -> Table {
     for kind in Type::ALL {
         let cell = |value: Option<f64>| value.map_or("not measured".to_owned(), ns);
         let zero = results.zero(kind);
+        let zero = zero.as_ref();
         let mean = zero.and_then(|zero| zero.mean());
         let published = |machine: usize| {
             let data = hearth_published::cache_impact::ZERO_DATA[machine];
@@ -263,7 +263,7 @@ pub(super) fn levels(results: &Results) -> Table {
     let Some(ring) = compare::level_curve(results) else {
         return table;
     };
-    let deepest = ring.levels.len().max(results.site.caches.len());
+    let deepest = ring.levels.len().max(results.site.place.caches.len());
     for at in 0..deepest {
         let found = ring.levels.get(at);
         let capacity = found.and_then(|level| level.capacity_bytes);
@@ -278,9 +278,14 @@ pub(super) fn levels(results: &Results) -> Table {
                 )
             }),
             capacity.map_or(String::new(), bytes),
-            results.site.caches.get(at).map_or(String::new(), |cache| {
-                format!("L{}, {}", cache.level, bytes(cache.bytes as f64))
-            }),
+            results
+                .site
+                .place
+                .caches
+                .get(at)
+                .map_or(String::new(), |cache| {
+                    format!("L{}, {}", cache.level, bytes(cache.bytes as f64))
+                }),
         ]);
     }
     table
@@ -288,12 +293,16 @@ pub(super) fn levels(results: &Results) -> Table {
 
 /// Times of experiment 1 that cannot be.
 pub(super) fn impossible(results: &Results) -> Vec<String> {
-    let rows = || results.rows(Sweep::Latency);
-    let times = || rows().flat_map(|row| row.times(None).map(|time| (row.bytes, time)));
+    let rows: Vec<Row> = results.rows_of(Sweep::Latency).collect();
+    let times = || {
+        rows.iter()
+            .flat_map(|row| row.times(None).map(|time| (row.bytes, time)))
+    };
     let wrong = times()
         .filter(|&(bytes, time)| !is_possible(bytes, time))
         .count();
-    let negative = rows()
+    let negative = rows
+        .iter()
         .flat_map(|row| &row.runs)
         .filter(|run| run.time.is_none())
         .count();
@@ -318,7 +327,7 @@ pub(super) fn timers(results: &Results) -> Table {
         ">largest",
         "Xeon 5130",
     ]);
-    let Some(timers) = &results.timers else {
+    let Some(timers) = &results.site.timers else {
         return table;
     };
     let mut row = |jitter: &Jitter, unit: &str, published: &str| {
@@ -338,7 +347,7 @@ pub(super) fn timers(results: &Results) -> Table {
             "CPUID, RDTSC" => "324 to 336 cycles",
             _ => "",
         };
-        row(jitter, results.unit.name(), published);
+        row(jitter, results.site.unit.name(), published);
     }
     table
 }
@@ -353,8 +362,8 @@ pub(super) fn events(results: &Results) -> Table {
         ">Xeon 5130",
         ">Xeon E5-2695 v2",
     ]);
-    if let Some(register) = &results.register {
-        let unit = results.unit.name();
+    if let Some(register) = &results.site.register {
+        let unit = results.site.unit.name();
         table.row(vec![
             "experiment 0: register".into(),
             format!("{:.1} {unit}", register.mean),
@@ -363,7 +372,7 @@ pub(super) fn events(results: &Results) -> Table {
             String::new(),
         ]);
     }
-    if let Some(events) = &results.events {
+    if let Some(events) = &results.site.events {
         let middle = |values: &[f64], none: &str| median(values).map_or(none.to_owned(), ns);
         table.row(vec![
             "interrupt, median".into(),
@@ -386,7 +395,7 @@ pub(super) fn events(results: &Results) -> Table {
 /// The file-open test.
 pub(super) fn opening(results: &Results) -> Table {
     let mut table = Table::new(&["step", ">minor faults"]);
-    if let Some(opening) = &results.opening {
+    if let Some(opening) = &results.site.opening {
         for (path, faults) in &opening.steps {
             table.row(vec![format!("open and close {path}"), faults.to_string()]);
         }

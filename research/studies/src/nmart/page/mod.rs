@@ -68,7 +68,7 @@ fn bars(
     let workloads = results.workloads(experiment);
     let series = results.allocators(experiment).into_iter().map(|id| {
         let values = workloads.iter().map(|(workload, _)| {
-            let cell = results.cell(experiment, workload, id);
+            let cell = results.find(experiment, workload, id);
             let summary = cell.and_then(|cell| cell.summary(figure));
             summary.map_or(0.0, |summary| summary.mean * factor)
         });
@@ -101,7 +101,7 @@ fn times(results: &Results) -> Section {
     if results.of(Experiment::Times).next().is_none() {
         return section.text("Not measured.");
     }
-    let ns = results.ns_per_unit;
+    let ns = results.site.ns_per_unit;
     let figures = [
         ("allocate_max", "Longest malloc of a run, mean of the runs"),
         ("floor_allocate_max", "Longest malloc of the floor"),
@@ -309,9 +309,9 @@ fn by_threads(results: &Results, experiment: Experiment, model: &str) -> Picture
         for side in ["local", "remote"] {
             let points: Vec<Point> = results
                 .of(experiment)
-                .filter(|cell| cell.allocator == id && cell.workload.ends_with(side))
+                .filter(|cell| cell.case.allocator == id && cell.case.workload.ends_with(side))
                 .filter_map(|cell| {
-                    let threads = cell.workload.split('/').nth(1)?.parse().ok()?;
+                    let threads = cell.case.workload.split('/').nth(1)?.parse().ok()?;
                     let summary = cell.summary("seconds")?;
                     Some(Point::new(threads, summary.mean).within(summary.least, summary.most))
                 })
@@ -355,7 +355,7 @@ fn nodes(results: &Results) -> Section {
          copying takes from each node's processors to each node's memory, and compiles the table \
          into the kernel, whose lists of where to take memory from next follow it.",
     );
-    match &results.distances {
+    match &results.distances() {
         Some(means) if means.len() > 1 => {
             section = section.heading("Here").table(&tables::distances(means));
         }
@@ -416,7 +416,7 @@ fn workloads(results: &Results) -> Section {
          own; the others stand in the place of programs that are not packaged.",
     );
     section = section.table(&tables::workloads(results));
-    for (workload, character) in &results.characters {
+    for (workload, character) in &results.site.characters {
         let mut chart = BarChart {
             x_label: "up to".to_owned(),
             y_label: "share, %".to_owned(),

@@ -76,7 +76,7 @@ pub(super) fn beside(results: &Results, experiment: Experiment, figure: &str, sh
     for id in results.allocators(experiment) {
         let mut row = vec![id.to_owned()];
         for (workload, _) in &workloads {
-            let cell = results.cell(experiment, workload, id);
+            let cell = results.find(experiment, workload, id);
             row.push(match cell {
                 Some(cell) if cell.failed.is_some() => "failed".to_owned(),
                 Some(cell) => cell
@@ -108,7 +108,7 @@ pub(super) fn beside(results: &Results, experiment: Experiment, figure: &str, sh
 /// Waste that nMART's own classes would cause for each program's requests.
 pub(super) fn classes(results: &Results) -> Table {
     let mut table = Table::new(&["program", ">waste of nMART's published classes alone, %"]);
-    for (workload, character) in &results.characters {
+    for (workload, character) in &results.site.characters {
         table.row(vec![
             workload.clone(),
             format!("{:.2}", character.class_waste_percent),
@@ -285,13 +285,13 @@ pub(super) fn workloads(results: &Results) -> Table {
     ]);
     for cell in results.of(Experiment::Workloads) {
         let one = |figure: &str| cell.summary(figure).map_or(f64::NAN, |found| found.mean);
-        let character = results.characters.get(&cell.workload);
+        let character = results.site.characters.get(&cell.case.workload);
         let mean = |quantity: usize| {
             let found = character.map(|character| character.quantities[quantity].mean);
             found.map_or("–".to_owned(), |mean| format!("{mean:.0}"))
         };
         let mut row = vec![
-            cell.workload.clone(),
+            cell.case.workload.clone(),
             format!("{:.0}", one("mallocs")),
             format!("{:.0}", one("frees")),
             format!("{:.0}", one("largest")),
@@ -302,7 +302,7 @@ pub(super) fn workloads(results: &Results) -> Table {
                 character.blocks_max.to_string()
             }),
         ];
-        let other = cell.stands_for.as_deref().unwrap_or_default();
+        let other = cell.case.stands_for.as_deref().unwrap_or_default();
         row.push(other.to_owned());
         let asked = published::asked().find(|asked| asked.workload == other);
         let counts = |of: fn(&published::Asked) -> u64| {
