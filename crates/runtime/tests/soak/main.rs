@@ -1,8 +1,8 @@
 //! Runs random components for hours: they are made, connected, disconnected, stopped and moved,
 //! under each carrier, and every message is accounted for. Afterwards nothing is left behind.
 //!
-//! A compiled program has one runtime in its process, so each way of running is a process of its own.
-//! In some, runtimes of the Rust API come and go beside the program's.
+//! A compiled program has one runtime in its process, so each way of running is a process of its
+//! own. In some, runtimes of the Rust API come and go beside the program's.
 //! `HEARTH_SOAK_SECONDS` sets how long all of them together take, `HEARTH_SOAK_SEED` their random
 //! choices.
 #![allow(
