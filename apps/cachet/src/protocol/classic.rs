@@ -231,7 +231,12 @@ fn get_and_touch(
         touch: Some(exptime),
         is_begun: false,
     };
-    go_on(context, after_word(rest), list)
+    let mut keys = after_word(rest);
+    // A zero byte ends the line, also within the time.
+    if memchr::memchr(0, &rest[..rest.len() - keys.len()]).is_some() {
+        keys = &rest[rest.len()..];
+    }
+    go_on(context, keys, list)
 }
 
 fn touch_one(context: &mut Context<'_>, key: &[u8], with_cas: bool, exptime: i32) {

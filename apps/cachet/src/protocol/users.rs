@@ -12,7 +12,7 @@ const LINE_MAX: usize = 255;
 pub struct Users(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl fmt::Debug for Users {
-    /// Without passwords.
+    /// Shows how many, and no passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} users", self.0.len())
     }

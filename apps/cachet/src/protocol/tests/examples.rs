@@ -510,6 +510,7 @@ fn control_commands_are_checked_as_memcached_checks_them() {
             "set a 0 0 1\r\nx\r\nms Cg== 1 b\r\nx\r\n",
             "STORED\r\nHD\r\n",
         ),
+        ("gat 0\0x a\r\n", "END\r\n"),
     ]);
     let mut bench = Bench::new();
     bench.says("set a 0 0 1\r\nx\r\nms Cg== 1 b\r\nx\r\n");

@@ -394,9 +394,27 @@ fn swap_words(sent: &mut Vec<u8>, at: usize) {
 /// False if a line asks for several keys of which one is too long: memcached then loses earlier
 /// answers. Also false if a line is so long that memcached closes or not, depending on how it
 /// arrives; if it asks for figures of the process; and if it flushes later, within another
-/// conversation.
+/// conversation; and if it stores white space alone: where that is to be a number, memcached reads
+/// on in the memory behind it.
 fn is_comparable(sent: &[u8]) -> bool {
+    let lines: Vec<_> = sent.split(|&byte| byte == b'\n').collect();
+    let stores_nothing = lines.windows(2).any(|two| {
+        let mut words = two[0]
+            .split(|&byte| byte == b' ')
+            .filter(|word| !word.is_empty());
+        let length = match words.next() {
+            Some(b"ms") => words.nth(1),
+            Some(b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas") => words.nth(3),
+            _ => return false,
+        };
+        let is_empty = length.is_some_and(|length| length.trim_ascii() == b"0");
+        !is_empty && two[1].trim_ascii().is_empty()
+    });
+    if stores_nothing {
+        return false;
+    }
     sent.split(|&byte| byte == b'\n').all(|line| {
+        let line = line.split(|&byte| byte == 0).next().unwrap_or_default();
         let words = || {
             line.split(|&byte| byte == b' ')
                 .filter(|word| !word.is_empty())
