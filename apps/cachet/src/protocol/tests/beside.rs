@@ -244,6 +244,10 @@ fn compare(theirs: &Memcached, ours: &mut Bench, (seed, number): (u64, u64)) -> 
     let (answers, end) = ours.talk(cuts.iter().map(|cut| &sent[cut.clone()]));
     let (expected, answers) = (in_order(&expected), in_order(&answers));
     let (a, b) = difference(&expected, &answers)?;
+    if expected.starts_with(b"BUSY ") {
+        // memcached's crawler passes at times of its own, and refuses lists meanwhile.
+        return None;
+    }
     if end == End::Amid && a + 1 >= expected.len() {
         // memcached drops pending answers when the connection ends in the middle of a value.
         return None;

@@ -510,6 +510,10 @@ fn control_commands_are_checked_as_memcached_checks_them() {
             "set a 0 0 1\r\nx\r\nms Cg== 1 b\r\nx\r\n",
             "STORED\r\nHD\r\n",
         ),
+        (
+            "lru_crawler enable x\r\nlru_crawler disable x\r\n",
+            "ERROR\r\nERROR\r\n",
+        ),
         ("gat 0\0x a\r\n", "END\r\n"),
     ]);
     let mut bench = Bench::new();

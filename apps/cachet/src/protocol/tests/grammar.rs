@@ -513,8 +513,6 @@ const CONTROL: &[&str] = &[
     "lru_crawler crawl",
     "lru_crawler crawl 300",
     "lru_crawler crawl 1,300",
-    "lru_crawler disable x",
-    "lru_crawler enable x",
     "lru_crawler crawl 0",
     "lru_crawler crawl x",
     "lru_crawler sleep",
