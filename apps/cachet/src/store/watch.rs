@@ -6,7 +6,7 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `wanted` | under the lock, with the watchers | all, relaxed: an event at the same moment may be missed |
+//! | `wanted` | under the lock | all, relaxed: they may miss what is just happening |
 //! | `inner` | under the lock | under the lock |
 //! | counters | under the lock | all, relaxed |
 

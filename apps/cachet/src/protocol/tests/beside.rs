@@ -76,6 +76,10 @@ impl Memcached {
             }
             // An error is an end, too: memcached may close with input unread.
             let _ = reader.read_to_end(&mut answers);
+            if is_watcher && let Some(end) = memchr::memchr(b'\n', &answers) {
+                // What a watcher is told comes when it happens.
+                answers.truncate(end + 1);
+            }
             answers
         };
         let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
