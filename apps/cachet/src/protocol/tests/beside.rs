@@ -61,7 +61,7 @@ impl Memcached {
         }
         let pieces = make(cas_of(&line));
         // memcached never looks at a watcher's end.
-        let is_watcher = pieces.first().is_some_and(|piece| piece.starts_with(b"w"));
+        let is_watcher = pieces.iter().copied().flatten().take(5).eq(b"watch");
         stream.set_read_timeout(Some(ANSWER)).expect("a time");
         let mut reader = stream.try_clone().expect("a descriptor more");
         let mut read = move || {
