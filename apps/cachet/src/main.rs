@@ -10,13 +10,7 @@ use cachet::options::{Arguments, ServerOptions, Wanted};
 use cachet::server::Running;
 use clap::Parser;
 use hearth_machine::profile::Brief;
-use hearth_net::Pattern;
 use hearth_sys::{limits, paths, service, signal};
-
-/// Descriptors beyond those of connections and threads: a dozen, listeners, and some to spare.
-const DESCRIPTORS: u64 = 64;
-/// Descriptors of a thread that waits for connections: its wake-up, and the set it waits by.
-const DESCRIPTORS_OF_THREAD: u64 = 2;
 
 fn main() -> ExitCode {
     // Help is no error; wrong usage ends with 2.
@@ -51,20 +45,6 @@ fn fail(text: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Number of descriptors that a server with these options needs.
-fn descriptors(options: &ServerOptions) -> u64 {
-    // An adaptive server has threads for two mechanisms.
-    let each = match options.pattern {
-        Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
-        _ => DESCRIPTORS_OF_THREAD,
-    };
-    // Saturating: more than any system allows stays more, and is refused.
-    (options.threads as u64)
-        .saturating_mul(each)
-        .saturating_add(options.connections as u64)
-        .saturating_add(DESCRIPTORS)
-}
-
 fn serve(options: ServerOptions) -> ExitCode {
     if service::is_superuser() && options.user.is_none() {
         return fail(
@@ -84,7 +64,10 @@ fn serve(options: ServerOptions) -> ExitCode {
     if options.core_files {
         service::allow_core_files();
     }
-    if let Err(refused) = limits::allow_open_files(descriptors(&options)) {
+    let descriptors = options
+        .descriptors_besides()
+        .saturating_add(options.connections as u64);
+    if let Err(refused) = limits::allow_open_files(descriptors) {
         return fail(&refused.to_string(), 3);
     }
     if options.daemon
@@ -151,7 +134,7 @@ fn set_costs() {
 fn wait(running: &Running, signals: &signal::Signals) -> bool {
     loop {
         match signals.wait() {
-            Ok(signal::HANG_UP) => running.server().tell(1, || "nothing to read again".into()),
+            Ok(signal::HANG_UP) => running.server().read_users_again(),
             Ok(signal::USER_1) => return true,
             Ok(_) => return false,
             // A system that cannot wait for signals cannot be asked to stop either.

@@ -14,6 +14,11 @@ use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
 
 use crate::store;
 
+/// Descriptors beyond those of connections and threads: a dozen, listeners, and some to spare.
+const DESCRIPTORS: u64 = 64;
+/// Descriptors of a thread that waits for connections: its wake-up, and the set it waits by.
+const DESCRIPTORS_OF_THREAD: u64 = 2;
+
 /// A key-value server that speaks memcached's text and meta protocols.
 ///
 /// Options are named as in memcached. Where one differs, or is accepted and ignored, its text says
@@ -102,9 +107,9 @@ pub struct Arguments {
     /// Ignored: the system uses large pages by itself where it may
     #[arg(short = 'L', long = "enable-largepages")]
     large_pages: bool,
-    /// Ignored: prefixes of keys are not counted
-    #[arg(short = 'D', value_name = "CHAR")]
-    prefix_delimiter: Option<char>,
+    /// Byte that ends the prefix of a key, for "stats detail", which it turns on; ":" otherwise
+    #[arg(short = 'D', value_name = "CHAR", value_parser = delimiter)]
+    prefix_delimiter: Option<u8>,
     /// Threads that serve; auto: the number that serves most, found by trying, as with --pattern
     /// adaptive
     #[arg(short = 't', long = "threads", value_name = "NUM", default_value = "4", value_parser = threads)]
@@ -112,14 +117,16 @@ pub struct Arguments {
     /// Commands served for one connection before others have their turn
     #[arg(short = 'R', long = "max-reqs-per-event", value_name = "NUM", default_value_t = 20, value_parser = positive)]
     requests_per_event: usize,
-    /// Refused: values always have numbers
+    /// Show no numbers of values and compare none; values keep them inside, so this saves no memory
     #[arg(short = 'C', long = "disable-cas")]
     disable_cas: bool,
+    /// Serve only clients that authenticate, each by a "set" whose value is "user password", as
+    /// lines user:password of this file say; HUP reads it again
+    #[arg(short = 'Y', long = "auth-file", value_name = "FILE")]
+    auth_file: Option<PathBuf>,
     /// Features of memcached that cachet lacks: refused, with advice.
     #[arg(short = 'S', long = "enable-sasl", hide = true)]
     sasl: bool,
-    #[arg(short = 'Y', long = "auth-file", value_name = "FILE", hide = true)]
-    auth_file: Option<PathBuf>,
     #[arg(short = 'Z', long = "enable-ssl", hide = true)]
     ssl: bool,
     #[arg(short = 'e', long = "memory-file", value_name = "FILE", hide = true)]
@@ -146,7 +153,7 @@ pub struct Arguments {
     /// Forbid lists of keys
     #[arg(short = 'X', long = "disable-dumping")]
     disable_dumping: bool,
-    /// Accepted and ignored: there is nothing to watch
+    /// Forbid the command watch
     #[arg(short = 'W', long = "disable-watch")]
     disable_watch: bool,
     /// More, separated by commas: maxconns_fast, no_maxconns_fast, hashpower=NUM,
@@ -242,6 +249,16 @@ pub struct ServerOptions {
     pub disable_flush_all: bool,
     /// Whether lists of keys are forbidden.
     pub disable_dumping: bool,
+    /// Whether watching is forbidden.
+    pub disable_watch: bool,
+    /// Whether clients see and compare the numbers of values.
+    pub shows_numbers: bool,
+    /// Byte that ends the prefix of a key.
+    pub delimiter: u8,
+    /// Whether keys are counted by prefix from the beginning.
+    pub counts_prefixes: bool,
+    /// File of users and passwords, if clients must authenticate.
+    pub auth_file: Option<PathBuf>,
     /// Initial number of chains, as a power of two; 0 if not set.
     pub hash_power: u32,
     /// Seconds after which an idle connection is closed; 0 for never.
@@ -357,6 +374,11 @@ impl Arguments {
             item_size: self.item_size,
             disable_flush_all: self.disable_flush_all,
             disable_dumping: self.disable_dumping,
+            disable_watch: self.disable_watch,
+            shows_numbers: !self.disable_cas,
+            delimiter: self.prefix_delimiter.unwrap_or(b':'),
+            counts_prefixes: self.prefix_delimiter.is_some(),
+            auth_file: self.auth_file,
             hash_power: 0,
             idle_timeout: 0,
             hot_percent: 20,
@@ -398,10 +420,8 @@ impl Arguments {
         if self.udp_port != 0 {
             return wrong("UDP is not supported: omit -U, or give 0");
         }
-        if self.sasl || self.auth_file.is_some() {
-            return wrong(
-                "there is no authentication: omit -S and -Y, and let only permitted clients connect",
-            );
+        if self.sasl {
+            return wrong("there is no SASL, as there is no binary protocol: omit -S, or use -Y");
         }
         if self.ssl {
             return wrong("TLS is not supported: omit -Z, or put a TLS proxy in front");
@@ -413,9 +433,6 @@ impl Arguments {
             return wrong(
                 "connections go to threads in turns, whatever queue they came by: omit -N",
             );
-        }
-        if self.disable_cas {
-            return wrong("values always have numbers here: omit -C");
         }
         if !(1 << 10..=1 << 30).contains(&self.item_size) {
             return wrong("the largest item must have from 1k to 1024m: give -I such a size");
@@ -465,6 +482,20 @@ impl ServerOptions {
         Ok(())
     }
 
+    /// Number of descriptors that a server needs besides those of connections.
+    #[must_use]
+    pub fn descriptors_besides(&self) -> u64 {
+        // An adaptive server has threads for two mechanisms.
+        let each = match self.pattern {
+            Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
+            _ => DESCRIPTORS_OF_THREAD,
+        };
+        // Saturating: more than any system allows stays more, and is refused.
+        (self.threads as u64)
+            .saturating_mul(each)
+            .saturating_add(DESCRIPTORS)
+    }
+
     /// The store's settings.
     #[must_use]
     pub fn store_settings(&self) -> store::Settings {
@@ -478,6 +509,9 @@ impl ServerOptions {
             } else {
                 self.hash_power
             },
+            shows_numbers: self.shows_numbers,
+            delimiter: self.delimiter,
+            counts_prefixes: self.counts_prefixes,
             running: self.running.clone(),
             ..known
         }
@@ -505,6 +539,13 @@ fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err("a number from 1 on is needed".into()),
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii_graphic() => Ok(*byte),
+        _ => Err("one character is needed, and not a space".into()),
     }
 }
 

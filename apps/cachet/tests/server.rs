@@ -439,3 +439,142 @@ fn more_connections_than_any_system_has_are_refused() {
         assert!(told.contains("ask for fewer connections"), "{told}");
     }
 }
+
+/// Reads until the text ends with this, and returns it.
+fn read_to(stream: &mut impl Read, end: &str) -> String {
+    let (mut all, mut part) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&all).contains(end) {
+        let count = stream.read(&mut part).expect("it answers");
+        assert!(count > 0, "it ends after {}", all.escape_ascii());
+        all.extend_from_slice(&part[..count]);
+    }
+    String::from_utf8(all).expect("text")
+}
+
+#[test]
+fn watchers_are_told_what_happens() {
+    for options in mechanisms() {
+        let server = start(&format!("-m 2 -I 512k {options}"));
+        let mut watcher = connect(&server);
+        watcher
+            .write_all(b"watch fetchers mutations evictions connevents\r\nget a\r\n")
+            .expect("it reads");
+        assert_eq!(read_to(&mut watcher, "\n"), "OK\r\n");
+        let mut stream = connect(&server);
+        ask(&mut stream, b"get a%\r\n", b"END\r\n");
+        ask(&mut stream, b"set a 0 100 1\r\nx\r\n", b"STORED\r\n");
+        ask(&mut stream, b"add a 0 0 1\r\nx\r\n", b"NOT_STORED\r\n");
+        ask(&mut stream, b"mg a s\r\n", b"HD s1\r\n");
+        let value = "v".repeat(100_000);
+        let sent = format!("set big 0 0 {}\r\n{value}\r\n", value.len());
+        for number in 0..40 {
+            let sent = sent.replace("big", &format!("b{number}"));
+            ask(&mut stream, sent.as_bytes(), b"STORED\r\n");
+        }
+        assert_eq!(statistic(&mut stream, "log_watchers"), 1);
+        ask(&mut stream, b"quit\r\n", b"");
+        let told = read_to(&mut watcher, "type=conn_close");
+        for part in [
+            " type=conn_new rip=127.0.0.1 rport=",
+            " type=item_get key=a%25 status=not_found clsid=0 cfd=",
+            " type=item_store key=a status=stored cmd=set ttl=100 clsid=1 cfd=",
+            " type=item_store key=a status=not_stored cmd=add ttl=0 clsid=1 cfd=",
+            " type=item_get key=a status=found clsid=1 cfd=",
+            " type=eviction key=b0 fetch=no ttl=-1 la=",
+            " reason=normal cfd=",
+        ] {
+            assert!(
+                told.contains(part) || read_on(&mut watcher, part),
+                "{part}: {told}"
+            );
+        }
+        drop(watcher);
+        let mut stream = connect(&server);
+        wait_for("the watcher's end", || {
+            statistic(&mut stream, "log_watchers") == 0
+        });
+        server.stop(false);
+    }
+}
+
+/// True if this comes soon.
+fn read_on(stream: &mut TcpStream, part: &str) -> bool {
+    let mut all = Vec::new();
+    let mut some = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut some) {
+        all.extend_from_slice(&some[..count]);
+        if String::from_utf8_lossy(&all).contains(part) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn only_known_users_are_served() {
+    let path = std::env::temp_dir().join(format!("cachet-users-{}", std::process::id()));
+    std::fs::write(&path, "bob:secret\n").expect("a file");
+    let server = start(&format!("-Y {}", path.display()));
+    let no: &[u8] = b"CLIENT_ERROR unauthenticated\r\n";
+    let mut stream = connect(&server);
+    ask(&mut stream, b"get a\r\nmn\r\nwatch\r\n", &no.repeat(3));
+    ask(
+        &mut stream,
+        b"set x 0 0 9\r\nbob wrong\r\n",
+        b"CLIENT_ERROR authentication failure\r\n",
+    );
+    ask(&mut stream, b"get a\r\n", no);
+    for byte in b"set x 0 0 10\r\nbob secret\r\n" {
+        stream.write_all(&[*byte]).expect("it reads");
+    }
+    ask(&mut stream, b"", b"STORED\r\n");
+    ask(&mut stream, b"get x\r\nmn\r\n", b"END\r\nMN\r\n");
+    assert_eq!(statistic(&mut stream, "auth_cmds"), 2);
+    assert_eq!(statistic(&mut stream, "auth_errors"), 1);
+    // The file is read again when asked for; one that is wrong changes nothing.
+    for (text, password) in [("bob:new\n", "new"), ("wrong\n", "new")] {
+        std::fs::write(&path, text).expect("a file");
+        server.server().read_users_again();
+        let mut stream = connect(&server);
+        let sent = format!("set x 0 0 {}\r\nbob {password}\r\n", 4 + password.len());
+        ask(&mut stream, sent.as_bytes(), b"STORED\r\n");
+    }
+    server.stop(false);
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn connections_and_memory_are_told_as_dashboards_read_them() {
+    let server = start("-D -");
+    let mut stream = connect(&server);
+    ask(&mut stream, b"set a-b 0 0 1\r\nx\r\n", b"STORED\r\n");
+    let mut amid = connect(&server);
+    ask(&mut amid, b"mn\r\nset b 0 0 9\r\nx", b"MN\r\n");
+    let mut told = |command: &str| {
+        stream
+            .write_all(format!("{command}\r\n").as_bytes())
+            .expect("it reads");
+        read_to(&mut stream, "END\r\n")
+    };
+    let connections = told("stats conns");
+    for part in [
+        ":listen_addr 127.0.0.1:",
+        ":state conn_nread\r\n",
+        ":secs_since_last_cmd 0\r\n",
+    ] {
+        assert!(connections.contains(part), "{part}: {connections}");
+    }
+    let slabs = told("stats slabs");
+    for part in [
+        "STAT 1:used_chunks ",
+        "STAT 1:cmd_set 1\r\n",
+        "STAT active_slabs 1\r\n",
+    ] {
+        assert!(slabs.contains(part), "{part}: {slabs}");
+    }
+    assert!(told("stats items").contains("STAT items:1:evicted_nonzero 0\r\n"));
+    assert!(told("stats").contains("STAT hash_power_level "));
+    let dump = told("stats detail dump");
+    assert_eq!(dump, "PREFIX a get 0 hit 0 set 1 del 0\r\nEND\r\n");
+    server.stop(false);
+}

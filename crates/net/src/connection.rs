@@ -17,7 +17,8 @@ use socket2::Socket;
 use self::left::Left;
 use crate::counters::{Meter, Operation, add};
 use crate::options::Builder;
-use crate::service::{self, Next, Output, Peer, Service};
+pub(crate) use crate::service::NO_SIGNAL;
+use crate::service::{self, AT_ONCE, Next, Output, Peer, SecondWriter, Service};
 
 /// Size of a read.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -25,11 +26,6 @@ const SCRATCH_BYTES: usize = 64 << 10;
 const TURNS: usize = 16;
 /// Bytes after the last request that are read and discarded before a connection is closed.
 const DISCARD_BYTES_MAX: usize = 1 << 20;
-/// Makes a write to a closed connection return an error instead of a signal: Linux's
-/// `MSG_NOSIGNAL`.
-pub(crate) const NO_SIGNAL: i32 = 0x4000;
-/// Linux's `MSG_DONTWAIT`.
-const AT_ONCE: i32 = 0x40;
 
 /// State reported by an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -263,7 +259,7 @@ impl<T> Connection<T> {
             };
             self.has_more_to_do = next == Next::Again;
             match next {
-                Next::More | Next::Again => {}
+                Next::More | Next::Again | Next::Share => {}
                 Next::Close => self.is_closing = true,
                 Next::Break => return Waits::ForEver,
             }
@@ -376,6 +372,11 @@ impl<T> Connection<T> {
             if next == Next::More && input.consumed() == 0 {
                 next = Next::Close;
             }
+        }
+        if next == Next::Share {
+            let writer = SecondWriter::of(&self.socket);
+            station.service.share(worker, session, writer);
+            next = Next::More;
         }
         (next, input.consumed())
     }

@@ -65,4 +65,4 @@ pub use error::StartError;
 pub use options::Builder;
 pub use pattern::Adapted;
 pub use server::Server;
-pub use service::{Input, Next, Output, Peer, Service};
+pub use service::{Input, Next, Output, Peer, SecondWriter, Service};

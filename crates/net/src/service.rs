@@ -1,6 +1,15 @@
 //! The service: the side of a server that knows what bytes mean.
 
+use std::io;
 use std::net::SocketAddr;
+
+use socket2::Socket;
+
+/// Makes a write to a closed connection return an error instead of a signal: Linux's
+/// `MSG_NOSIGNAL`.
+pub(crate) const NO_SIGNAL: i32 = 0x4000;
+/// Linux's `MSG_DONTWAIT`.
+pub(crate) const AT_ONCE: i32 = 0x40;
 
 /// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +32,30 @@ pub enum Next {
     Close,
     /// Closes at once, dropping unsent output.
     Break,
+    /// As [`Next::More`]; and the service gets a second writer of the connection, by
+    /// [`Service::share`]. To be returned without output of this call, which may be sent after what
+    /// the other writes.
+    Share,
+}
+
+/// A second writer of a connection, for bytes that answer nothing. The connection stays with its
+/// server, which reads, and closes it.
+#[derive(Debug)]
+pub struct SecondWriter(Socket);
+
+impl SecondWriter {
+    /// Takes a share in a socket.
+    pub(crate) fn of(socket: &Socket) -> io::Result<SecondWriter> {
+        socket.try_clone().map(SecondWriter)
+    }
+
+    /// Writes what can go at once. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// None can go now ([`io::ErrorKind::WouldBlock`]), or the connection is broken.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send_with_flags(bytes, NO_SIGNAL | AT_ONCE)
+    }
 }
 
 /// The received bytes that are not consumed yet, in one piece.
@@ -145,6 +178,15 @@ pub trait Service: Send + Sync + 'static {
         input: &mut Input<'_>,
         output: &mut Output,
     ) -> Next;
+
+    /// Takes a second writer, after [`Next::Share`]; an error if the system gives none.
+    fn share(
+        &self,
+        _worker: &mut Self::Worker,
+        _session: &mut Self::Session,
+        _writer: io::Result<SecondWriter>,
+    ) {
+    }
 
     /// Handles input of the largest size of which [`Service::serve`] consumed nothing and wants
     /// more. Closes the connection by default.

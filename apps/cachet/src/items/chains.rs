@@ -45,6 +45,12 @@ impl Chains {
         self.items == 0
     }
 
+    /// Number of chains.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.heads.len()
+    }
+
     /// Size of the table itself, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {

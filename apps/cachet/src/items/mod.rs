@@ -245,6 +245,12 @@ impl Fresh {
         self.header().client_flags.set(flags);
     }
 
+    /// Expiry; 0 is never.
+    #[must_use]
+    pub fn expires(&self) -> u32 {
+        self.header().expires.load(Ordering::Relaxed)
+    }
+
     /// Sets the expiry; 0 is never.
     pub fn set_expires(&mut self, expires: u32) {
         self.header().expires.store(expires, Ordering::Relaxed);
@@ -284,6 +290,13 @@ impl Out {
     fn header(&self) -> &Header {
         // SAFETY: only `Pool::release` frees it, and takes this.
         unsafe { header(self.0) }
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        // SAFETY: the item is alive, as above.
+        unsafe { key(self.0) }
     }
 
     /// Size in bytes.

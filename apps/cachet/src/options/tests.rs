@@ -103,9 +103,7 @@ fn whatever_memcached_takes_to_tune_itself_is_taken() {
 fn what_is_wrong_is_told_with_what_to_do() {
     for (line, told) in [
         ("-U 11211", "omit -U"),
-        ("-C", "omit -C"),
-        ("-S", "omit -S and -Y"),
-        ("-Y /etc/users", "omit -S and -Y"),
+        ("-S", "omit -S"),
         ("-Z", "omit -Z"),
         ("-e /mnt/items", "omit -e"),
         ("-N 4", "omit -N"),

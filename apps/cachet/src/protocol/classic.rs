@@ -1,9 +1,10 @@
 //! Classic commands: `get`, `set` and the like.
 
 use super::command::{ANSWERS_MAX, Asked, Context, Keys, Kind, Storing, refusal};
-use super::statistics;
 use super::words::{Words, decimal, signed_32, split, unsigned, unsigned_32};
+use super::{control, statistics};
 use crate::items::{Entry, KEY_MAX};
+use crate::store::details::Event;
 use crate::store::{Condition, Mode, Refused, Stored};
 
 const FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
@@ -47,8 +48,8 @@ pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>)
         (b"stats", _) => statistics::stats(context, words),
         (b"quit", _) => Asked::Close,
         (b"shutdown", _) => shutdown(context, words),
-        (b"lru" | b"lru_crawler" | b"slabs" | b"watch" | b"refresh_certs", _) => {
-            statistics::control(context, words)
+        (b"lru" | b"lru_crawler" | b"slabs" | b"watch" | b"extstore" | b"refresh_certs", _) => {
+            control::control(context, words)
         }
         _ if is_http(words) => {
             context.worker.counters.conn_http.bump();
@@ -173,10 +174,12 @@ fn pause(context: &mut Context<'_>, begin: usize, rest: &[u8], list: Keys) -> As
 fn get_one(context: &mut Context<'_>, key: &[u8], with_cas: bool) {
     let hash = context.store.hash_of(key);
     let out = &mut *context.out;
-    let found = context.store.get(context.worker, (key, hash), |entry| {
-        value(out, entry, with_cas)
+    let store = context.store;
+    let found = store.get(context.worker, (key, hash), |entry| {
+        value(out, entry, with_cas.then(|| store.shown(entry.cas())));
     });
     note_get(context, found.is_some());
+    note_detail(context, key, found.is_some());
 }
 
 fn note_get(context: &Context<'_>, is_hit: bool) {
@@ -189,9 +192,15 @@ fn note_get(context: &Context<'_>, is_hit: bool) {
     }
 }
 
-/// Writes an item's answer.
 #[inline]
-fn value(out: &mut Vec<u8>, entry: Entry<'_>, with_cas: bool) {
+fn note_detail(context: &Context<'_>, key: &[u8], is_hit: bool) {
+    let event = if is_hit { Event::Hit } else { Event::Miss };
+    context.store.details().note(key, event);
+}
+
+/// Writes an item's answer, perhaps with its number.
+#[inline]
+fn value(out: &mut Vec<u8>, entry: Entry<'_>, cas: Option<u64>) {
     let (key, value) = (entry.key(), entry.value_and_end());
     out.reserve(key.len() + value.len() + 64);
     out.extend_from_slice(b"VALUE ");
@@ -200,9 +209,9 @@ fn value(out: &mut Vec<u8>, entry: Entry<'_>, with_cas: bool) {
     decimal(out, u64::from(entry.client_flags()));
     out.push(b' ');
     decimal(out, entry.value_bytes() as u64);
-    if with_cas {
+    if let Some(cas) = cas {
         out.push(b' ');
-        decimal(out, entry.cas());
+        decimal(out, cas);
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(value);
@@ -222,7 +231,12 @@ fn get_and_touch(
         touch: Some(exptime),
         is_begun: false,
     };
-    go_on(context, after_word(rest), list)
+    let mut keys = after_word(rest);
+    // A zero byte ends the line, also within the time.
+    if memchr::memchr(0, &rest[..rest.len() - keys.len()]).is_some() {
+        keys = &rest[rest.len()..];
+    }
+    go_on(context, keys, list)
 }
 
 fn touch_one(context: &mut Context<'_>, key: &[u8], with_cas: bool, exptime: i32) {
@@ -233,11 +247,13 @@ fn touch_one(context: &mut Context<'_>, key: &[u8], with_cas: bool, exptime: i32
     if let Some(mut entry) = slot.find_mut() {
         entry.set_expires(context.store.clock().expiry(exptime));
         entry.entry().bump(now);
-        value(context.out, entry.entry(), with_cas);
+        let cas = context.store.shown(entry.entry().cas());
+        value(context.out, entry.entry(), with_cas.then_some(cas));
         is_hit = true;
     }
     drop(slot);
     note_get(context, is_hit);
+    note_detail(context, key, is_hit);
     note_touch(context, is_hit);
 }
 
@@ -275,6 +291,7 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
     if !(0..VALUE_MAX).contains(&length) {
         return say(context, is_quiet, FORMAT);
     }
+    context.store.details().note(key, Event::Set);
     let key = (key, context.store.hash_of(key));
     match context.store.make(context.worker, key, length as usize) {
         Ok(mut fresh) => {
@@ -299,7 +316,9 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
 }
 
 /// Deletes a value that could not be replaced: it is not what the client wants it to be.
-pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, _: Refused) {
+pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, refused: Refused) {
+    let Context { store, worker, .. } = context;
+    store.tell_refused(worker, key.0, mode, refused);
     if mode == Mode::Set {
         let out = context.store.slot(context.worker, key).take();
         context.worker.keep(out);
@@ -335,6 +354,7 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         return say(context, is_quiet, FORMAT);
     }
     let hash = context.store.hash_of(key);
+    context.store.details().note(key, Event::Delete);
     let out = context.store.slot(context.worker, (key, hash)).take();
     let is_hit = out.is_some();
     context.worker.keep(out);
@@ -414,8 +434,13 @@ pub(super) fn change(
     change: Change,
     expires_then: Option<u32>,
 ) -> Changed {
+    let mut tries = 0;
     loop {
-        let mut slot = context.store.slot(context.worker, key);
+        let mut slot = match tries {
+            0 => context.store.slot(context.worker, key),
+            _ => context.store.slot_again(context.worker, key),
+        };
+        tries += 1;
         let now = slot.now();
         let Some(entry) = slot.find() else {
             return Changed::NotFound;
@@ -425,7 +450,10 @@ pub(super) fn change(
         if old.is_empty() || old.len() > VALUE_OF_NUMBER_MAX {
             return Changed::NotNumeric;
         }
-        if change.cas.is_some_and(|wanted| wanted != entry.cas()) {
+        if change
+            .cas
+            .is_some_and(|wanted| wanted != context.store.shown(entry.cas()))
+        {
             return Changed::Exists;
         }
         let Some(number) = unsigned(old) else {
@@ -467,7 +495,7 @@ pub(super) fn change(
         fresh.set_client_flags(flags);
         fresh.set_expires(then);
         // Marks of the shorter number are gone, as in memcached.
-        let mut slot = context.store.slot(context.worker, key);
+        let mut slot = context.store.slot_again(context.worker, key);
         if slot.find().is_some_and(|entry| entry.cas() == known) {
             let (cas, out) = slot.put(fresh);
             drop(slot);

@@ -1,10 +1,13 @@
 //! Commands: their environment, their results, and the values that they announce.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use super::survey::Survey;
+use super::users::Users;
 use crate::items::Fresh;
 use crate::store::counters::Counters;
+use crate::store::watch::Topics;
 use crate::store::{Condition, Mode, Refused, Store, Worker};
 
 /// Pending output beyond which nothing more is served.
@@ -26,6 +29,14 @@ pub trait About: Sync {
     /// Whether clients may list keys.
     fn may_dump(&self) -> bool {
         true
+    }
+    /// Whether clients may watch.
+    fn may_watch(&self) -> bool {
+        true
+    }
+    /// The users of whom a client must be one; none if all are served.
+    fn users(&self) -> Option<Arc<Users>> {
+        None
     }
     /// Sets the verbosity of the log.
     fn set_verbosity(&self, _level: u32) {}
@@ -73,6 +84,8 @@ pub(super) enum Asked {
     Keys { left: usize, list: Keys },
     /// A list of items.
     Survey(Box<Survey>),
+    /// The connection is to be told of events from now on.
+    Watch(Topics),
     /// The connection is to be closed.
     Close,
     /// The server is to stop.

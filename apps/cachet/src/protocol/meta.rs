@@ -16,8 +16,10 @@ const NOT_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeri
 const OPAQUE_MAX: usize = 32;
 const OPAQUE_TOO_LONG: &str = "CLIENT_ERROR opaque token too long\r\n";
 /// Number of flags that are looked at.
-const FLAGS_MAX: usize = 16;
+const FLAGS_MAX: usize = 17;
 const TOO_MANY: &str = "CLIENT_ERROR options flags are too long\r\n";
+/// The same in other words, for all but `mg`.
+const TOO_LONG: &str = "CLIENT_ERROR options flags too long\r\n";
 const VALUE_MAX: i32 = i32::MAX - 2;
 
 /// Handles a meta command, which is `m` and another letter.
@@ -89,6 +91,10 @@ impl Flags {
         }
         for word in words {
             let letter = word[0];
+            // As memcached calls them.
+            if letter >= 127 {
+                return Err("CLIENT_ERROR duplicate flag\r\n");
+            }
             if !(b'A'..=b'z').contains(&letter) {
                 return Err("CLIENT_ERROR invalid flag\r\n");
             }
@@ -228,7 +234,11 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let key = (key, context.store.hash_of(key));
     // Without memory there is no item, as in memcached.
     let is_new = flags.has(b'N')
-        && context.store.slot(context.worker, key).find().is_none()
+        && context
+            .store
+            .slot_again(context.worker, key)
+            .find()
+            .is_none()
         && vivify(context, key);
     let is_hit = hit(context, key, &flags, options, is_new);
     let counters = &context.worker.counters;
@@ -263,7 +273,7 @@ fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> bool {
         return false;
     };
     fresh.push(b"\r\n");
-    let mut slot = context.store.slot(context.worker, key);
+    let mut slot = context.store.slot_again(context.worker, key);
     let (is_made, out) = match slot.find() {
         None => (true, slot.put(fresh).1),
         Some(_) => (false, Some(fresh.give_up())),
@@ -320,6 +330,7 @@ fn hit(
                     && expires < clock.expiry(flags.recache)
                     && !found.entry().marks().has(Marks::TOKEN_SENT);
             }
+            b'c' => write_number(out, b'c', context.store.shown(found.entry().cas())),
             _ => write_fact(out, word, found.entry(), now),
         }
     }
@@ -350,7 +361,6 @@ fn hit(
 
 fn write_fact(out: &mut Vec<u8>, word: &[u8], entry: Entry<'_>, now: u32) {
     match word[0] {
-        b'c' => write_number(out, b'c', entry.cas()),
         b'f' => write_number(out, b'f', u64::from(entry.client_flags())),
         b'h' => write_number(out, b'h', u64::from(entry.is_fetched())),
         b'k' => write_key(out, entry.key(), has_binary_key(entry)),
@@ -366,6 +376,10 @@ fn write_fact(out: &mut Vec<u8>, word: &[u8], entry: Entry<'_>, now: u32) {
 // --------------------------------------------------------------------------------------------
 
 fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if words.len() > 3 + FLAGS_MAX - 1 {
+        // As in memcached: one flag fewer, and the value is taken for a line.
+        return say(context, TOO_LONG);
+    }
     let length = match signed_32(words.get(2)) {
         Some(length) if words.len() > 2 && (0..VALUE_MAX).contains(&length) => length as usize,
         _ => return say(context, FORMAT),
@@ -444,7 +458,7 @@ pub(super) fn finish_set(
     }
     let out = &mut *context.out;
     let (code, cas) = match stored {
-        Stored::Stored(cas) => (b"HD", cas),
+        Stored::Stored(cas) => (b"HD", context.store.shown(cas)),
         Stored::NotStored => (b"NS", 0),
         Stored::Exists => (b"EX", 0),
         Stored::NotFound => (b"NF", 0),
@@ -469,7 +483,7 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let mut place = [0; KEY_MAX];
     let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
         Ok(read) => read,
-        Err(TOO_MANY) => return say(context, TOO_MANY),
+        Err(TOO_MANY) => return say(context, TOO_LONG),
         Err(_) => return say(context, INVALID_OR_DUPLICATE),
     };
     if has_long_opaque(options) {
@@ -482,7 +496,7 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let mut out = None;
     let code = match slot.find() {
         None => "NF",
-        Some(entry) if flags.cas.is_some_and(|wanted| wanted != entry.cas()) => "EX",
+        Some(entry) if is_other(context, &flags, entry) => "EX",
         Some(_) if flags.has(b'I') => {
             let cas = slot.next_cas();
             if let Some(mut entry) = slot.find_mut() {
@@ -515,6 +529,12 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
+/// True if the item's value is not the one that the client means.
+fn is_other(context: &Context<'_>, flags: &Flags, entry: Entry<'_>) -> bool {
+    let cas = context.store.shown(entry.cas());
+    flags.cas.is_some_and(|wanted| wanted != cas)
+}
+
 // ---- ma
 // --------------------------------------------------------------------------------------------
 
@@ -523,7 +543,7 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let mut place = [0; KEY_MAX];
     let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
         Ok(read) => read,
-        Err(TOO_MANY) => return say(context, "CLIENT_ERROR options flags too long\r\n"),
+        Err(TOO_MANY) => return say(context, TOO_LONG),
         Err(_) => return say(context, INVALID_OR_DUPLICATE),
     };
     let is_up = match (flags.has(b'M'), flags.mode) {
@@ -626,7 +646,7 @@ fn begin_at(
         _ => ttl,
     });
     fresh.set_expires(context.store.clock().expiry(ttl));
-    let mut slot = context.store.slot(context.worker, key);
+    let mut slot = context.store.slot_again(context.worker, key);
     let (made, out) = match slot.find() {
         None => {
             let (cas, out) = slot.put(fresh);
@@ -654,6 +674,7 @@ fn write_changed(
     (value, cas, mut expires): (u64, u64, u32),
     is_new: bool,
 ) {
+    let cas = context.store.shown(cas);
     let clock = context.store.clock();
     let now = clock.now();
     let out = &mut *context.out;
@@ -689,7 +710,7 @@ fn write_changed(
 
 fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let mut flags = Flags::default();
-    if words.get(2).first() == Some(&b'b') {
+    if words.get(2) == b"b" {
         flags.given = bit(b'b');
     }
     let mut place = [0; KEY_MAX];
@@ -718,7 +739,7 @@ fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let facts = format!(
         " exp={expires} la={} cas={} fetch={} cls=1 size={}\r\n",
         slot.now().saturating_sub(entry.used()),
-        entry.cas(),
+        context.store.shown(entry.cas()),
         if entry.is_fetched() { "yes" } else { "no" },
         crate::items::bytes_of(key.len(), entry.value_bytes()),
     );

@@ -2,13 +2,16 @@
 
 mod classic;
 mod command;
+mod control;
 mod meta;
 mod session;
 mod statistics;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod users;
 mod words;
 
 pub use command::{About, Say};
 pub use session::{LINE_OF_KEYS_MAX, Served, Session, Then};
+pub use users::{NoUsers, Users};

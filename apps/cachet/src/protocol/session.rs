@@ -2,9 +2,10 @@
 
 use super::command::{ANSWERS_MAX, About, Asked, Context, Keys, Kind, Storing, refusal};
 use super::survey::Survey;
-use super::words::Words;
+use super::words::{Words, signed_32};
 use super::{classic, meta};
 use crate::items::Fresh;
+use crate::store::watch::Topics;
 use crate::store::{Mode, Refused, Share, Store, Worker};
 
 /// Longest line before its end has come, unless it asks for many keys.
@@ -13,6 +14,11 @@ const LINE_MAX: usize = 2048;
 pub const LINE_OF_KEYS_MAX: usize = 4 << 20;
 /// Spaces allowed before a command of such a line.
 const SPACES_MAX: usize = 100;
+/// Longest text of user and password.
+const USER_MAX: i32 = 2048;
+const VALUE_MAX: i32 = i32::MAX - 2;
+const UNAUTHENTICATED: &[u8] = b"CLIENT_ERROR unauthenticated\r\n";
+
 /// The connection's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -22,6 +28,8 @@ pub enum Then {
     Again,
     /// It is to be closed once the answers are sent.
     Close,
+    /// It is to be told of events on these topics.
+    Watch(Topics),
     /// The server is to stop.
     Stop {
         /// Whether connections may finish first.
@@ -45,6 +53,9 @@ pub struct Session {
     /// Number of bytes at the front of the next input without the end of their line. A line of many
     /// keys may come byte by byte, and would otherwise be searched each time.
     searched: usize,
+    /// It has not said yet which user it is, and must.
+    is_stranger: bool,
+    has_quit: bool,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +71,10 @@ enum State {
     Keys(Keys),
     /// Lists items.
     Survey(Box<Survey>),
+    /// Expects this many bytes: a user and a password, and an end of line.
+    User(usize),
+    /// Ignores everything, as it is told of events.
+    Watching,
 }
 
 /// An incomplete value.
@@ -80,10 +95,25 @@ impl Session {
         Session::default()
     }
 
+    /// A new connection that must say which user it is.
+    #[must_use]
+    pub fn of_stranger() -> Session {
+        Session {
+            is_stranger: true,
+            ..Session::default()
+        }
+    }
+
+    /// True if it was closed because it asked for that.
+    #[must_use]
+    pub fn has_quit(&self) -> bool {
+        self.has_quit
+    }
+
     /// True in the middle of a command.
     #[must_use]
     pub fn is_amid(&self) -> bool {
-        !matches!(self.state, State::Line)
+        !matches!(self.state, State::Line | State::Watching)
     }
 
     /// Serves input, at most `commands` commands, and appends the answers to `out`. Unconsumed
@@ -163,6 +193,11 @@ impl Session {
                 }
                 Step::Done(bytes)
             }
+            State::User(bytes) => {
+                let bytes = *bytes;
+                self.user(context, input, bytes)
+            }
+            State::Watching => Step::Done(input.len()),
             State::Keys(list) => {
                 let list = *list;
                 self.keys(context, input, list)
@@ -209,6 +244,31 @@ impl Session {
         Step::Done(end + 1)
     }
 
+    /// Checks a user and a password.
+    fn user(&mut self, context: &mut Context<'_>, input: &[u8], bytes: usize) -> Step {
+        let Some(said) = input.get(..bytes) else {
+            return Step::Short(0);
+        };
+        self.state = State::Line;
+        let counters = &context.worker.counters;
+        let answer: &[u8] = match said.strip_suffix(b"\r\n") {
+            None => b"CLIENT_ERROR bad command line termination\r\n",
+            Some(said) => {
+                counters.auth_cmds.bump();
+                let is_known = context.about.users().is_none_or(|users| users.know(said));
+                self.is_stranger = !is_known;
+                if is_known {
+                    b"STORED\r\n"
+                } else {
+                    counters.auth_errors.bump();
+                    b"CLIENT_ERROR authentication failure\r\n"
+                }
+            }
+        };
+        context.out.extend_from_slice(answer);
+        Step::Done(bytes)
+    }
+
     fn line(&mut self, context: &mut Context<'_>, input: &[u8]) -> Step {
         let searched = std::mem::take(&mut self.searched).min(input.len());
         let Some(end) = memchr::memchr(b'\n', &input[searched..]).map(|end| searched + end) else {
@@ -221,9 +281,20 @@ impl Session {
         let line = &input[..end];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let begun = end + 1;
+        if self.is_stranger {
+            self.state = stranger(context, line);
+            return Step::Done(begun);
+        }
         match command(context, line) {
             Asked::Done => Step::Done(begun),
-            Asked::Close => Step::End(Then::Close),
+            Asked::Watch(topics) => {
+                self.state = State::Watching;
+                Step::End(Then::Watch(topics))
+            }
+            Asked::Close => {
+                self.has_quit = line.trim_ascii_start().starts_with(b"quit");
+                Step::End(Then::Close)
+            }
             Asked::Stop { gracefully } => Step::End(Then::Stop { gracefully }),
             Asked::Swallow(bytes) => {
                 self.state = State::Swallow(bytes);
@@ -274,6 +345,20 @@ enum Step {
     /// There is more to do with the input, once the answers are sent.
     Pause(usize),
     End(Then),
+}
+
+/// Handles the line of a client that has not said which user it is: only a `set` may say so, whose
+/// key and numbers mean nothing.
+#[cold]
+fn stranger(context: &mut Context<'_>, line: &[u8]) -> State {
+    let words = Words::of(line);
+    let bytes = signed_32(words.get(4)).filter(|_| words.get(0) == b"set");
+    let bytes = bytes.filter(|bytes| (0..VALUE_MAX).contains(bytes));
+    if let Some(bytes @ 0..=USER_MAX) = bytes {
+        return State::User(bytes as usize + 2);
+    }
+    context.out.extend_from_slice(UNAUTHENTICATED);
+    bytes.map_or(State::Line, |bytes| State::Swallow(bytes as usize + 2))
 }
 
 /// True if a line without its end may continue.

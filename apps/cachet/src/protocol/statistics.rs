@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::command::{Asked, Context, Say};
 use super::survey::{self, Survey};
-use super::words::{Words, signed_32, unsigned_32};
+use super::words::Words;
 
 pub(super) fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
     context.out.extend_from_slice(text);
@@ -45,9 +45,14 @@ pub(super) fn stats(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
 
 fn detail(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     match words.get(2) {
-        // Prefixes of keys are not counted, so there is nothing to turn on.
-        b"on" | b"off" => answer(context, b"OK\r\n"),
-        b"dump" => answer(context, b"END\r\n"),
+        word @ (b"on" | b"off") => {
+            context.store.details().set_on(word == b"on");
+            answer(context, b"OK\r\n")
+        }
+        b"dump" => {
+            context.store.details().write(context.out);
+            answer(context, b"END\r\n")
+        }
         _ => answer(context, b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
     }
 }
@@ -87,6 +92,8 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
         ("touch_misses", &sum.touch_misses),
         ("store_too_large", &sum.store_too_large),
         ("store_no_memory", &sum.store_no_memory),
+        ("auth_cmds", &sum.auth_cmds),
+        ("auth_errors", &sum.auth_errors),
         ("bytes_read", &sum.bytes_read),
         ("bytes_written", &sum.bytes_written),
         ("conn_yields", &sum.conn_yields),
@@ -97,7 +104,11 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
         say(name, &counter.get());
     }
     say("limit_maxbytes", &held.limit);
-    say("hash_bytes", &store.table_bytes());
+    let (chains, table_bytes) = store.tables();
+    say("hash_power_level", &chains.ilog2());
+    say("hash_bytes", &table_bytes);
+    // Each stripe grows at once, when it is locked anyway.
+    say("hash_is_expanding", &0);
     say("bytes", &held.bytes);
     say("curr_items", &held.items.iter().sum::<usize>());
     let moves = store.moves();
@@ -114,6 +125,19 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
     for (name, counter) in moved {
         say(name, &counter.get());
     }
+    say("lrutail_reflocked", &moves.skipped.get());
+    say("direct_reclaims", &moves.direct.get());
+    say("malloc_fails", &moves.not_given.get());
+    let watch = store.watch();
+    // Events are written to watchers' buffers at once, so none is dropped before.
+    say("log_worker_dropped", &0);
+    say("log_worker_written", &watch.events.get());
+    say("log_watcher_skipped", &watch.skipped.get());
+    say("log_watcher_sent", &watch.sent.get());
+    say("log_watchers", &watch.watchers());
+    let (running, starts) = store.crawls_so_far();
+    say("lru_crawler_running", &u32::from(running));
+    say("lru_crawler_starts", &starts);
     let (reclaimed, looked_at) = store.crawled();
     say("crawler_reclaimed", &reclaimed);
     say("crawler_items_checked", &looked_at);
@@ -138,20 +162,55 @@ fn items(context: &Context<'_>, say: &mut Say<'_>) {
     say("items:1:age", &age(2));
     say("items:1:mem_requested", &held.bytes);
     say("items:1:evicted", &moves.evictions.get());
+    say("items:1:evicted_nonzero", &moves.evicted_nonzero.get());
+    say("items:1:evicted_time", &moves.evicted_time.get());
     say("items:1:outofmemory", &moves.refusals.get());
+    say("items:1:tailrepairs", &0);
     say("items:1:reclaimed", &moves.reclaimed.get());
     say("items:1:expired_unfetched", &moves.expired_unfetched.get());
     say("items:1:evicted_unfetched", &moves.evicted_unfetched.get());
     say("items:1:evicted_active", &moves.evicted_active.get());
-    say("items:1:crawler_reclaimed", &context.store.crawled().0);
+    let (reclaimed, looked_at) = context.store.crawled();
+    say("items:1:crawler_reclaimed", &reclaimed);
+    say("items:1:crawler_items_checked", &looked_at);
+    say("items:1:lrutail_reflocked", &moves.skipped.get());
     say("items:1:moves_to_cold", &moves.to_cold.get());
     say("items:1:moves_to_warm", &moves.to_warm.get());
     say("items:1:moves_within_lru", &moves.within.get());
+    say("items:1:direct_reclaims", &moves.direct.get());
 }
 
+/// Reports all memory as one class, whose chunks have the mean size of the blocks in use: programs
+/// that draw memcached's memory find the same names.
 fn slabs(context: &Context<'_>, say: &mut Say<'_>) {
-    let held = context.store.holdings();
-    say("active_slabs", &0);
+    const PAGE: usize = 1 << 20;
+    let (held, sum) = (context.store.holdings(), context.about.counters());
+    let count: usize = held.items.iter().sum();
+    if let Some(chunk) = held.charged.checked_div(count) {
+        let chunk = chunk.max(1);
+        let free = held.owned.saturating_sub(held.charged) / chunk;
+        say("1:chunk_size", &chunk);
+        say("1:chunks_per_page", &(PAGE / chunk).max(1));
+        say("1:total_pages", &held.owned.div_ceil(PAGE));
+        say("1:total_chunks", &(count + free));
+        say("1:used_chunks", &count);
+        say("1:free_chunks", &free);
+        say("1:free_chunks_end", &0);
+        let counted = [
+            ("get_hits", &sum.get_hits),
+            ("cmd_set", &sum.cmd_set),
+            ("delete_hits", &sum.delete_hits),
+            ("incr_hits", &sum.incr_hits),
+            ("decr_hits", &sum.decr_hits),
+            ("cas_hits", &sum.cas_hits),
+            ("cas_badval", &sum.cas_badval),
+            ("touch_hits", &sum.touch_hits),
+        ];
+        for (name, counter) in counted {
+            say(&format!("1:{name}"), &counter.get());
+        }
+    }
+    say("active_slabs", &usize::from(count > 0));
     say("total_malloced", &held.owned);
 }
 
@@ -177,84 +236,4 @@ fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
     }
     say("heap_owned", &held.owned);
     say("heap_bytes", &held.charged);
-}
-
-/// Handles commands that tune memcached's own machinery.
-pub(super) fn control(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
-    let text: &[u8] = match words.get(0) {
-        b"lru" => lru(context, words),
-        b"lru_crawler" => return crawler(context, words),
-        b"slabs" => slabs_control(words),
-        b"watch" => b"ERROR watching is not supported by this server\r\n",
-        _ => b"Error TLS not enabled\r\n",
-    };
-    answer(context, text)
-}
-
-const ERROR: &[u8] = b"ERROR\r\n";
-const OK: &[u8] = b"OK\r\n";
-
-fn lru(context: &Context<'_>, words: &Words<'_>) -> &'static [u8] {
-    match (words.get(1), words.len()) {
-        (b"tune", 6..) => {
-            let (Some(hot), Some(warm)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3)))
-            else {
-                return ERROR;
-            };
-            if hot.saturating_add(warm) > 80 {
-                return b"ERROR hot and warm pcts must not exceed 80\r\n";
-            }
-            context.store.set_shares(hot as usize, warm as usize);
-            OK
-        }
-        (b"mode", 3..) if matches!(words.get(2), b"flat" | b"segmented") => OK,
-        (b"temp_ttl", 3..) if signed_32(words.get(2)).is_some() => OK,
-        _ => ERROR,
-    }
-}
-
-fn slabs_control(words: &Words<'_>) -> &'static [u8] {
-    const FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
-    match (words.get(1), words.len()) {
-        (b"automove", 3..) => match unsigned_32(words.get(2)) {
-            Some(0..=2) => OK,
-            Some(_) => ERROR,
-            None => FORMAT,
-        },
-        (b"reassign", 4) => match (signed_32(words.get(2)), signed_32(words.get(3))) {
-            (Some(from), Some(to)) if from == to => b"SAME src and dst class are identical\r\n",
-            (Some(_), Some(_)) => b"NOSPARE source class has no spare pages\r\n",
-            _ => FORMAT,
-        },
-        _ => ERROR,
-    }
-}
-
-/// The answer to a class that does not exist.
-pub(super) const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
-
-/// True for the only class, or all.
-pub(super) fn is_class(word: &[u8]) -> bool {
-    matches!(word, b"all" | b"hash" | b"1")
-}
-
-fn crawler(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
-    match (words.get(1), words.len()) {
-        (b"enable", _) => context.store.set_crawler(true),
-        (b"disable", _) => context.store.set_crawler(false),
-        (b"crawl" | b"metadump", 3..) if !context.store.crawls() => {
-            return answer(context, b"CLIENT_ERROR lru crawler disabled\r\n");
-        }
-        // The clock's thread does it.
-        (b"crawl", 3..) if is_class(words.get(2)) => context.store.ask_for_crawl(),
-        (b"crawl", 3..) => return answer(context, BAD_CLASS),
-        (b"sleep" | b"tocrawl", 3..) => {
-            if unsigned_32(words.get(2)).is_none() {
-                return answer(context, b"CLIENT_ERROR bad command line format\r\n");
-            }
-        }
-        (b"metadump", 3..) => return survey::meta_dump(context, words),
-        _ => return answer(context, ERROR),
-    }
-    answer(context, OK)
 }

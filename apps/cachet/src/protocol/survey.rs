@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::command::{ANSWERS_MAX, Asked, Context};
-use super::statistics::{BAD_CLASS, answer, is_class};
-use super::words::{Words, has_binary_key, unsigned_32};
+use super::control::{BAD_CLASS, CLASS_MAX, Classes, NO_ITEMS};
+use super::statistics::answer;
+use super::words::{Words, has_binary_key, to_base64, unsigned_32};
 use crate::items::{Entry, bytes_of};
-use crate::store::Walk;
-use crate::store::clock::Clock;
+use crate::store::watch::write_key;
+use crate::store::{Store, Walk};
 
 /// Items looked at before others have their turn: half a millisecond if none of them is in a cache.
 const TURN: usize = 4096;
@@ -25,10 +26,19 @@ pub(super) struct Survey {
     kind: Kind,
 }
 
+/// Form of a list of all items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Facts about each item.
+    Meta,
+    /// A command that fetches each item.
+    Get,
+}
+
 #[derive(Debug)]
 enum Kind {
-    /// `lru_crawler metadump`.
-    Meta,
+    /// `lru_crawler metadump` and `mgdump`.
+    Dump(Form),
     /// `stats cachedump`: items and bytes still allowed.
     Cache { items: usize, bytes: usize },
     /// `stats sizes`: number of items in each class so far.
@@ -65,16 +75,17 @@ impl Survey {
 
     fn piece(&mut self, context: &mut Context<'_>) -> (usize, bool) {
         let Survey { walk, kind } = self;
-        let (store, clock, out) = (context.store, context.store.clock(), &mut *context.out);
+        let (store, out) = (context.store, &mut *context.out);
         store.look(walk, PIECE, |entry| match kind {
-            Kind::Meta => write_meta(out, entry, clock),
+            Kind::Dump(Form::Meta) => write_meta(out, entry, store),
+            Kind::Dump(Form::Get) => write_get(out, entry),
             Kind::Cache { items: 0, .. } | Kind::Cache { bytes: 0, .. } => {}
             // As in memcached: keys are written as they are here, and such a key may contain ends
             // of lines.
             Kind::Cache { .. } if has_binary_key(entry) => {}
             Kind::Cache { items, bytes } => {
                 let before = out.len();
-                write_cached(out, entry, clock);
+                write_cached(out, entry, store);
                 *items -= 1;
                 *bytes = bytes.saturating_sub(out.len() - before);
             }
@@ -100,7 +111,10 @@ impl Survey {
                 out.extend_from_slice(format!("STAT {bytes} {count}\r\n").as_bytes());
             }
         }
-        out.extend_from_slice(b"END\r\n");
+        out.extend_from_slice(match self.kind {
+            Kind::Dump(Form::Get) => b"EN\r\n",
+            _ => b"END\r\n",
+        });
     }
 }
 
@@ -115,6 +129,9 @@ pub(super) fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked 
     let (Some(class), Some(limit)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3))) else {
         return answer(context, b"CLIENT_ERROR bad command line format\r\n");
     };
+    if class > CLASS_MAX {
+        return answer(context, b"CLIENT_ERROR Illegal slab id\r\n");
+    }
     if class != 1 {
         return answer(context, b"END\r\n");
     }
@@ -128,37 +145,49 @@ pub(super) fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked 
     }))
 }
 
-/// Begins `lru_crawler metadump`.
-pub(super) fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+/// Begins a list of all items.
+pub(super) fn dump(context: &mut Context<'_>, words: &Words<'_>, form: Form) -> Asked {
     if !context.about.may_dump() {
-        return answer(context, b"ERROR metadump not allowed\r\n");
+        let name = words.get(1).escape_ascii();
+        return answer(context, format!("ERROR {name} not allowed\r\n").as_bytes());
     }
-    if !is_class(words.get(2)) {
-        return answer(context, BAD_CLASS);
+    if words.get(2) != b"hash" {
+        match Classes::of(words.get(2)) {
+            Classes::Ours => {}
+            Classes::Others => return answer(context, NO_ITEMS),
+            Classes::Bad => return answer(context, BAD_CLASS),
+        }
     }
-    Asked::Survey(Survey::new(Kind::Meta))
+    Asked::Survey(Survey::new(Kind::Dump(form)))
 }
 
-fn write_cached(out: &mut Vec<u8>, entry: Entry<'_>, clock: &Clock) {
+/// Writes the command that fetches an item. A key that no line can hold is in base64.
+fn write_get(out: &mut Vec<u8>, entry: Entry<'_>) {
+    out.extend_from_slice(b"mg ");
+    if has_binary_key(entry) {
+        to_base64(out, entry.key());
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(entry.key());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_cached(out: &mut Vec<u8>, entry: Entry<'_>, store: &Store) {
     out.extend_from_slice(b"ITEM ");
     out.extend_from_slice(entry.key());
     let ends = if entry.expires() == 0 {
         0
     } else {
-        clock.unix(entry.expires())
+        store.clock().unix(entry.expires())
     };
     out.extend_from_slice(format!(" [{} b; {ends} s]\r\n", entry.value_bytes()).as_bytes());
 }
 
-fn write_meta(out: &mut Vec<u8>, entry: Entry<'_>, clock: &Clock) {
+fn write_meta(out: &mut Vec<u8>, entry: Entry<'_>, store: &Store) {
+    let clock = store.clock();
     out.extend_from_slice(b"key=");
-    for &byte in entry.key() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
+    write_key(out, entry.key());
     let ends = if entry.expires() == 0 {
         -1
     } else {
@@ -167,7 +196,7 @@ fn write_meta(out: &mut Vec<u8>, entry: Entry<'_>, clock: &Clock) {
     let facts = format!(
         " exp={ends} la={} cas={} fetch={} cls=1 size={}\n",
         clock.unix(entry.used()),
-        entry.cas(),
+        store.shown(entry.cas()),
         if entry.is_fetched() { "yes" } else { "no" },
         bytes_of(entry.key().len(), entry.value_bytes()),
     );

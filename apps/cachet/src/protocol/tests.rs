@@ -4,6 +4,7 @@
 mod beside;
 mod bounds;
 mod examples;
+mod grammar;
 
 use hearth_sys::clock::Clock as Ticks;
 
@@ -81,6 +82,10 @@ impl Bench {
                 match served.then {
                     Then::More => break,
                     Then::Again => {}
+                    Then::Watch(_) => {
+                        all.extend_from_slice(b"OK\r\n");
+                        break;
+                    }
                     Then::Close | Then::Stop { .. } => {
                         session.end(&mut self.worker);
                         return (all, End::Closed);

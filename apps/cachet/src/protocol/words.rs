@@ -165,26 +165,29 @@ fn sextet(byte: u8) -> Option<u32> {
     Some(u32::from(value))
 }
 
-/// Decodes base64. Whatever follows the first padding is ignored.
+/// Decodes base64 as memcached does: bytes that are not its digits are skipped, padding may stand
+/// anywhere in its four, and whatever follows the first padded four is ignored.
 #[must_use]
 pub(super) fn from_base64<'a>(text: &[u8], place: &'a mut [u8]) -> Option<&'a [u8]> {
-    if text.is_empty() || !text.len().is_multiple_of(4) {
+    let digits = || {
+        text.iter().filter_map(|&byte| match byte {
+            b'=' => Some((0, 1)),
+            _ => sextet(byte).map(|value| (value, 0)),
+        })
+    };
+    let mut left = digits().count();
+    if left == 0 || !left.is_multiple_of(4) {
         return None;
     }
-    let mut count = 0;
-    for four in text.chunks_exact(4) {
-        let padding = four
-            .iter()
-            .position(|&byte| byte == b'=')
-            .map_or(0, |first| 4 - first);
-        if padding > 2 || (padding == 2 && four[3] != b'=') {
+    let (mut digits, mut count) = (digits(), 0);
+    while left > 0 {
+        let four = digits.by_ref().take(4);
+        let (bits, padding) = four.fold((0, 0), |(bits, padding), (value, is_padding)| {
+            (bits << 6 | value, padding + is_padding)
+        });
+        if padding > 2 {
             return None;
         }
-        let mut bits = 0;
-        for &byte in &four[..4 - padding] {
-            bits = bits << 6 | sextet(byte)?;
-        }
-        bits <<= 6 * padding;
         for i in 0..3 - padding {
             *place.get_mut(count)? = (bits >> (16 - 8 * i)) as u8;
             count += 1;
@@ -192,6 +195,7 @@ pub(super) fn from_base64<'a>(text: &[u8], place: &'a mut [u8]) -> Option<&'a [u
         if padding > 0 {
             break;
         }
+        left -= 4;
     }
     Some(&place[..count])
 }
@@ -252,7 +256,9 @@ mod tests {
         assert_eq!(from_base64(b"YQ==", &mut place), Some(&b"a"[..]));
         assert_eq!(from_base64(b"YR==", &mut place), Some(&b"a"[..]));
         assert_eq!(from_base64(b"YQE=YQE=", &mut place), Some(&b"a\x01"[..]));
-        for wrong in [&b""[..], b"YQ", b"====", b"!!!!", b"Y=Q="] {
+        assert_eq!(from_base64(b"-Y\tQ==!", &mut place), Some(&b"a"[..]));
+        assert_eq!(from_base64(b"YQ=I", &mut place), Some(&b"a\0"[..]));
+        for wrong in [&b""[..], b"YQ", b"====", b"!!!!", b"Y==="] {
             assert_eq!(from_base64(wrong, &mut place), None);
         }
     }

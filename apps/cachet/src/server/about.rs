@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -10,10 +11,12 @@ use hearth_net::Peer;
 use hearth_sys::signal;
 use hearth_sys::usage::{self, Whose};
 
+use super::known::Known;
 use super::service::Cachet;
 use crate::options::ServerOptions;
-use crate::protocol::{About, Say};
+use crate::protocol::{About, Say, Users};
 use crate::store::counters::Counters;
+use crate::store::watch::{Topics, WAITING_MAX};
 use crate::store::{AllCounters, Store};
 
 /// The state that all parts of a server share.
@@ -23,8 +26,10 @@ pub struct Server {
     counters: AllCounters,
     listens_at: OnceLock<Vec<String>>,
     verbosity: AtomicU32,
-    /// Connections that have said something, by number: the other end.
-    connections: Mutex<BTreeMap<u64, Peer>>,
+    /// Connections that have said something, by number.
+    connections: Mutex<BTreeMap<u64, Arc<Known>>>,
+    /// Users that may connect, if not all may.
+    users: Mutex<Option<Arc<Users>>>,
     last: AtomicU64,
     rejected: AtomicU64,
     /// The network server, while it serves.
@@ -35,7 +40,8 @@ pub struct Server {
 }
 
 impl Server {
-    pub(super) fn new(store: Store, options: ServerOptions) -> Server {
+    pub(super) fn new(store: Store, options: ServerOptions, users: Option<Users>) -> Server {
+        let users = users.map(Arc::new);
         Server {
             verbosity: AtomicU32::new(options.verbosity),
             store,
@@ -43,6 +49,7 @@ impl Server {
             listens_at: OnceLock::new(),
             counters: AllCounters::default(),
             connections: Mutex::default(),
+            users: Mutex::new(users),
             last: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             net: Mutex::default(),
@@ -65,7 +72,7 @@ impl Server {
         self.counters.one_more()
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, Peer>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Known>>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -76,16 +83,48 @@ impl Server {
         let _ = self.listens_at.set(addresses);
     }
 
-    pub(super) fn note_connection(&self, peer: &Peer) -> u64 {
+    pub(super) fn note_connection(&self, peer: &Peer) -> Arc<Known> {
         let id = self.last.fetch_add(1, Ordering::Relaxed);
-        self.tell(2, || format!("<{id} new connection from {}", name(peer)));
-        self.known().insert(id, peer.clone());
-        id
+        let known = Arc::new(Known::new(id, peer.clone(), self.store.clock().now()));
+        self.tell(2, || {
+            format!("<{id} new connection from {}", known.address())
+        });
+        self.known().insert(id, Arc::clone(&known));
+        self.tell_watchers(&known, "conn_new", "");
+        known
     }
 
-    pub(super) fn forget_connection(&self, id: u64) {
+    pub(super) fn forget_connection(&self, known: &Known, is_faulty: bool) {
+        let id = known.id;
+        self.store.watch().remove(id);
         if self.known().remove(&id).is_some() {
             self.tell(2, || format!("<{id} connection closed"));
+            let reason = if is_faulty { "error" } else { "normal" };
+            self.tell_watchers(known, "conn_close", &format!(" reason={reason}"));
+        }
+    }
+
+    fn tell_watchers(&self, known: &Known, what: &str, more: &str) {
+        let watch = self.store.watch();
+        if watch.wants(Topics::CONNEVENTS) {
+            watch.tell(Topics::CONNEVENTS, |out| {
+                let (facts, id) = (known.facts(), known.id);
+                out.extend_from_slice(format!("{what} {facts}{more} cfd={id}").as_bytes());
+            });
+        }
+    }
+
+    /// Reads the file of users again, if there is one. Keeps those that it has if that is wrong.
+    pub fn read_users_again(&self) {
+        let Some(path) = &self.options.auth_file else {
+            return self.tell(1, || "nothing to read again".into());
+        };
+        match read_users(path) {
+            Ok(users) => {
+                *self.users.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(users));
+                self.tell(1, || format!("read {} again", path.display()));
+            }
+            Err(error) => self.complain(&format!("keeps the users that it has: {error}")),
         }
     }
 
@@ -157,16 +196,37 @@ impl Server {
     }
 }
 
-/// Formats the other end for statistics.
-fn name(peer: &Peer) -> String {
-    match peer {
-        Peer::Tcp(address) if address.is_ipv6() => format!("tcp6:{address}"),
-        Peer::Tcp(address) => format!("tcp:{address}"),
-        Peer::Unix => "unix".into(),
-    }
+/// Reads a file of users.
+pub(super) fn read_users(path: &Path) -> Result<Users, BadUsers> {
+    let bad = |why: String| BadUsers {
+        path: path.to_owned(),
+        why,
+    };
+    let text = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+    Users::of(&text).map_err(|error| bad(error.to_string()))
+}
+
+/// A file that names no users, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use {} for -Y: {why}", path.display())]
+pub struct BadUsers {
+    path: PathBuf,
+    why: String,
 }
 
 impl About for Server {
+    fn may_watch(&self) -> bool {
+        !self.options.disable_watch
+    }
+
+    fn users(&self) -> Option<Arc<Users>> {
+        self.options.auth_file.as_ref()?;
+        self.users
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     fn may_flush(&self) -> bool {
         !self.options.disable_flush_all
     }
@@ -213,6 +273,8 @@ impl About for Server {
             counted.saturating_sub(self.counted_before[which].load(Ordering::Relaxed))
         };
         say("curr_connections", &open);
+        say("connection_structures", &open);
+        say("reserved_fds", &self.options.descriptors_besides());
         say("total_connections", &since(total, 0));
         say(
             "rejected_connections",
@@ -242,6 +304,13 @@ impl About for Server {
         } else {
             options.listen.join(",")
         };
+        let users = options
+            .auth_file
+            .as_ref()
+            .map_or_else(|| "no".to_owned(), |path| path.display().to_string());
+        let details = self.store.details();
+        let oldest = held.oldest.iter().flatten().min();
+        let oldest = oldest.map_or(0, |used| self.store.clock().now().saturating_sub(*used));
         let say_all: &[(&str, &dyn Display)] = &[
             ("maxbytes", &held.limit),
             ("maxconns", &options.connections),
@@ -249,19 +318,20 @@ impl About for Server {
             ("udpport", &0),
             ("inter", &inter),
             ("verbosity", &self.verbosity.load(Ordering::Relaxed)),
+            ("oldest", &oldest),
             ("evictions", &on(!options.disable_evictions)),
             ("domain_socket", &path),
             ("umask", &format!("{:o}", options.unix_mask)),
             ("shutdown_command", &yes(options.enable_shutdown)),
             ("num_threads", &options.threads),
-            ("stat_key_prefix", &":"),
-            ("detail_enabled", &"no"),
+            ("stat_key_prefix", &char::from(details.delimiter())),
+            ("detail_enabled", &yes(details.is_on())),
             ("reqs_per_event", &options.requests_per_event),
-            ("cas_enabled", &"yes"),
+            ("cas_enabled", &yes(options.shows_numbers)),
             ("tcp_backlog", &options.backlog),
             ("binding_protocol", &"ascii"),
             ("auth_enabled_sasl", &"no"),
-            ("auth_enabled_ascii", &"no"),
+            ("auth_enabled_ascii", &users),
             ("item_size_max", &options.item_size),
             ("maxconns_fast", &yes(options.maxconns_fast)),
             ("hashpower_init", &options.hash_power),
@@ -272,6 +342,14 @@ impl About for Server {
             ("lru_crawler", &yes(self.store.crawls())),
             ("hot_lru_pct", &held.shares[0]),
             ("warm_lru_pct", &held.shares[1]),
+            ("lru_segmented", &"yes"),
+            ("temp_lru", &"no"),
+            ("slab_reassign", &"no"),
+            ("slab_automove", &0),
+            ("watcher_logbuf_size", &WAITING_MAX),
+            ("watch_enabled", &yes(!options.disable_watch)),
+            ("ssl_enabled", &"no"),
+            ("memory_file", &"(null)"),
             ("allocation", &options.allocation),
         ];
         for (name, value) in say_all {
@@ -284,8 +362,17 @@ impl About for Server {
             say(&format!("listener{i}:addr"), at);
             say(&format!("listener{i}:state"), &"conn_listening");
         }
-        for (id, peer) in self.known().iter() {
-            say(&format!("{id}:addr"), &name(peer));
+        let now = self.store.clock().now();
+        let addresses = self.listens_at.get().map_or(&[][..], Vec::as_slice);
+        for (id, known) in self.known().iter() {
+            say(&format!("{id}:addr"), &known.address());
+            // Of several it is not known which.
+            if let [at] = addresses {
+                say(&format!("{id}:listen_addr"), at);
+            }
+            say(&format!("{id}:state"), &known.state());
+            let silent = now.saturating_sub(known.served());
+            say(&format!("{id}:secs_since_last_cmd"), &silent);
         }
     }
 }

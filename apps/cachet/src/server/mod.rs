@@ -4,6 +4,7 @@
 //! the [`Store`] and nothing else that is often written. One more thread keeps the clock.
 
 mod about;
+mod known;
 mod service;
 
 use std::net::{IpAddr, SocketAddr};
@@ -36,6 +37,9 @@ pub enum NoServer {
     /// The store cannot be made.
     #[error("{0}")]
     Store(NoStore),
+    /// The users that may connect are not known.
+    #[error("{0}")]
+    Users(about::BadUsers),
     /// It cannot listen, or gets no threads.
     #[error("{0}")]
     Net(StartError),
@@ -66,7 +70,9 @@ impl Running {
         // asked for them.
         let instead = (options.mechanism.is_none() && options.pattern == Pattern::Sharded)
             .then(|| builder.clone().mechanism(Mechanism::Edge));
-        let server = Arc::new(Server::new(store, options));
+        let users = options.auth_file.as_deref().map(about::read_users);
+        let users = users.transpose().map_err(NoServer::Users)?;
+        let server = Arc::new(Server::new(store, options, users));
         let start = |builder: Builder| builder.start(Cachet(Arc::clone(&server)));
         let net = match (start(builder), instead) {
             (Err(StartError::Refused { .. } | StartError::NoMechanism { .. }), Some(instead)) => {
@@ -117,6 +123,7 @@ impl Running {
 
     fn end(&mut self, grace: Duration) {
         self.server.stop();
+        self.server.store().watch().end();
         if let Some(net) = self.server.take_net() {
             let _ = net.stop(grace);
         }

@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use super::counters::Counter;
 use super::stripes::Stripes;
-use crate::items::{Fresh, Making, Out, Pool, Segment, block_bytes, bytes_of};
+use super::watch::{self, Topics, Watch};
+use crate::items::{Fresh, Making, Out, Pool, Segment, Tail, block_bytes, bytes_of};
 
 /// There is no memory for an item, and nothing may be evicted for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,16 @@ pub struct Moves {
     pub within: Counter,
     /// Allocations refused.
     pub refusals: Counter,
+    /// Evicted items that would have expired.
+    pub evicted_nonzero: Counter,
+    /// Seconds for which the last evicted item had not been used.
+    pub evicted_time: Counter,
+    /// Items at the end of a queue that could not go, as they were being stored or removed.
+    pub skipped: Counter,
+    /// Items that an allocation had to remove.
+    pub direct: Counter,
+    /// Blocks that the system did not give.
+    pub not_given: Counter,
 }
 
 impl Moves {
@@ -57,6 +68,11 @@ impl Moves {
             &self.to_warm,
             &self.within,
             &self.refusals,
+            &self.evicted_nonzero,
+            &self.evicted_time,
+            &self.skipped,
+            &self.direct,
+            &self.not_given,
         ];
         all.into_iter().for_each(Counter::reset);
     }
@@ -73,6 +89,7 @@ pub struct Allocation {
     hot: usize,
     warm: usize,
     moves: Arc<Moves>,
+    watch: Arc<Watch>,
 }
 
 /// Contents, for statistics.
@@ -112,9 +129,14 @@ const LOOKED_AT: usize = 16;
 const NEEDED: usize = 64;
 
 impl Allocation {
-    /// An empty section with this limit. None if there is no memory for a heap.
+    /// An empty section with this limit, at which it evicts or not. None if there is no memory for
+    /// a heap.
     #[must_use]
-    pub fn new(stripes: Arc<Stripes>, limit: usize, evicts: bool) -> Option<Allocation> {
+    pub fn new(
+        stripes: Arc<Stripes>,
+        (limit, evicts): (usize, bool),
+        watch: Arc<Watch>,
+    ) -> Option<Allocation> {
         let moves = Arc::new(Moves::default());
         Some(Allocation {
             pool: Pool::new()?,
@@ -124,6 +146,7 @@ impl Allocation {
             hot: 20,
             warm: 40,
             moves,
+            watch,
         })
     }
 
@@ -208,6 +231,7 @@ impl Allocation {
             }
             extra += usize::from(!is_needed);
             let went = need <= self.limit && self.let_one_go(making.now);
+            self.moves.direct.add(u64::from(went));
             if !went && (is_needed || need > self.limit) {
                 self.moves.refusals.bump();
                 return Err(NoMemory);
@@ -226,9 +250,11 @@ impl Allocation {
     #[cold]
     fn make_slow(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
         for _ in 0..NEEDED {
+            self.moves.not_given.bump();
             if !self.let_one_go(making.now) {
                 break;
             }
+            self.moves.direct.bump();
             if let Some(fresh) = self.pool.make(making) {
                 return Ok(fresh);
             }
@@ -309,14 +335,44 @@ impl Allocation {
             let Some((out, gone)) = self.stripes.take_one(tail.hash, tail.id, now) else {
                 // It is being stored, or was removed by a thread that has not said so yet.
                 self.pool.shift(Segment::Cold, Segment::Cold);
+                self.moves.skipped.bump();
                 skipped += 1;
                 continue;
             };
             self.count(gone.is_some(), tail.is_fetched, tail.is_active);
+            if gone.is_none() {
+                let is_nonzero = u64::from(tail.expires != 0);
+                self.moves.evicted_nonzero.add(is_nonzero);
+                let silent = u64::from(now.saturating_sub(tail.used));
+                self.moves.evicted_time.set(silent);
+            }
+            if gone.is_none() && self.watch.wants(Topics::EVICTIONS) {
+                self.tell(&out, &tail, now);
+            }
             self.pool.release(out);
             return true;
         }
         false
+    }
+
+    /// Tells watchers of an eviction.
+    #[cold]
+    fn tell(&self, out: &Out, tail: &Tail, now: u32) {
+        self.watch.tell(Topics::EVICTIONS, |line| {
+            line.extend_from_slice(b"eviction key=");
+            watch::write_key(line, out.key());
+            let ttl = match tail.expires {
+                0 => -1,
+                at => i64::from(at) - i64::from(now),
+            };
+            let facts = format!(
+                " fetch={} ttl={ttl} la={} clsid=1 size={}",
+                if tail.is_fetched { "yes" } else { "no" },
+                now.saturating_sub(tail.used),
+                out.bytes(),
+            );
+            line.extend_from_slice(facts.as_bytes());
+        });
     }
 
     /// Reclaims one dead item at the end of a queue, if there is one. Living ones move to the other

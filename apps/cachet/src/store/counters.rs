@@ -33,6 +33,12 @@ impl Counter {
         );
     }
 
+    /// Sets it.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
     /// The present value.
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -115,6 +121,10 @@ counters! {
     store_no_memory,
     /// Values stored.
     total_items,
+    /// Attempts to authenticate.
+    auth_cmds,
+    /// Attempts that failed.
+    auth_errors,
     /// Bytes received.
     bytes_read,
     /// Bytes sent.

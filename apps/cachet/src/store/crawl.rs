@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::watch::Topics;
 use super::{Store, Worker};
 use crate::items::{Entry, WalkPosition};
 
@@ -51,6 +52,8 @@ pub(super) struct Crawl {
     urgent: AtomicUsize,
     reclaimed: AtomicU64,
     looked_at: AtomicU64,
+    /// Passes over all items that were begun.
+    passes: AtomicU64,
     /// Time at which everything is to be flushed; 0 if not.
     forgets_at: AtomicU64,
 }
@@ -78,6 +81,13 @@ impl Store {
     pub fn crawled(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (read(&self.crawl.reclaimed), read(&self.crawl.looked_at))
+    }
+
+    /// True if the crawler was asked for a pass that is not over, and the number of passes begun.
+    #[must_use]
+    pub fn crawls_so_far(&self) -> (bool, u64) {
+        let is_running = self.crawl.urgent.load(Ordering::Relaxed) > 0;
+        (is_running, self.crawl.passes.load(Ordering::Relaxed))
     }
 
     /// Switches the crawler on or off.
@@ -170,6 +180,9 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         walk.part %= self.stripes.count();
+        if *walk == Walk::default() {
+            self.begin_pass();
+        }
         let before = worker.out.len();
         let now = self.clock.now();
         let (looked, place) =
@@ -184,6 +197,20 @@ impl Store {
         add(&self.crawl.reclaimed, worker.out.len() - before);
         self.free_kept(worker);
         (looked, place.is_none())
+    }
+
+    /// Counts a pass, and tells watchers of the one before it.
+    fn begin_pass(&self) {
+        let pass = self.crawl.passes.fetch_add(1, Ordering::Relaxed);
+        if pass > 0 && self.watch.wants(Topics::SYSEVENTS) {
+            let (reclaimed, looked_at) = self.crawled();
+            self.watch.tell(Topics::SYSEVENTS, |out| {
+                let facts = format!(
+                    "lru_crawler crawler={pass} lru=all examined={looked_at} reclaimed={reclaimed}"
+                );
+                out.extend_from_slice(facts.as_bytes());
+            });
+        }
     }
 
     /// Frees everything that has expired.

@@ -4,12 +4,14 @@ pub mod allocation;
 pub mod clock;
 pub mod counters;
 mod crawl;
+pub mod details;
 pub mod hash;
 pub mod section;
 mod slot;
 pub mod stripes;
 #[cfg(test)]
 mod tests;
+pub mod watch;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +23,10 @@ use allocation::{Allocation, Holdings, Moves};
 use clock::Clock;
 use counters::Counters;
 use crawl::Crawl;
+use details::Details;
 use hash::KeyHash;
 use section::{Measured, Section};
+use watch::{Topics, Watch};
 
 pub use crawl::{Chores, Walk};
 pub use section::Running;
@@ -43,6 +47,12 @@ pub struct Settings {
     pub hash_power: u32,
     /// Number of locks, as a power of two.
     pub lock_power: u32,
+    /// Whether clients may compare and see the numbers of values; they are all 0 otherwise.
+    pub shows_numbers: bool,
+    /// Byte that ends the prefix of a key, by which keys are counted.
+    pub delimiter: u8,
+    /// Whether keys are counted by prefix from the beginning.
+    pub counts_prefixes: bool,
     /// Options of the allocation section.
     pub running: Running,
 }
@@ -55,6 +65,9 @@ impl Default for Settings {
             item_max: 1 << 20,
             hash_power: 16,
             lock_power: 10,
+            shows_numbers: true,
+            delimiter: b':',
+            counts_prefixes: false,
             running: Running::default(),
         }
     }
@@ -90,6 +103,8 @@ pub struct Store {
     section: Section,
     moves: Arc<Moves>,
     crawl: Crawl,
+    watch: Arc<Watch>,
+    details: Details,
     /// Bytes in blocks whose values are incomplete, and their limit.
     awaited: Arc<AtomicUsize>,
     awaited_max: AtomicUsize,
@@ -113,6 +128,8 @@ impl Drop for Share {
 pub struct Worker {
     /// Its counters.
     pub counters: Arc<Counters>,
+    /// Number of the connection that it serves, for watchers.
+    pub connection: u64,
     out: Vec<Out>,
     out_bytes: usize,
 }
@@ -158,7 +175,9 @@ impl Store {
             1 << settings.lock_power,
             1 << settings.hash_power,
         ));
-        let allocation = Allocation::new(Arc::clone(&stripes), settings.memory, settings.evicts)
+        let watch = Arc::new(Watch::default());
+        let limit = (settings.memory, settings.evicts);
+        let allocation = Allocation::new(Arc::clone(&stripes), limit, Arc::clone(&watch))
             .ok_or(NoStore::Memory)?;
         Ok(Store {
             moves: allocation.moves(),
@@ -169,8 +188,10 @@ impl Store {
             stripes,
             awaited: Arc::default(),
             awaited_max: AtomicUsize::new(settings.memory / AWAITED),
+            details: Details::new(settings.delimiter, settings.counts_prefixes),
             settings,
             crawl: Crawl::default(),
+            watch,
         })
     }
 
@@ -184,6 +205,25 @@ impl Store {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Its watchers.
+    #[must_use]
+    pub fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// Counts by prefix.
+    #[must_use]
+    pub fn details(&self) -> &Details {
+        &self.details
+    }
+
+    /// The number of a value as clients see it.
+    #[inline]
+    #[must_use]
+    pub fn shown(&self, cas: u64) -> u64 {
+        if self.settings.shows_numbers { cas } else { 0 }
     }
 
     /// Counters of the allocation section.
@@ -216,10 +256,22 @@ impl Store {
         self.section.enter(Allocation::starve);
     }
 
+    /// Continues the numbers of values after this one, which is larger than those so far.
+    #[cfg(test)]
+    pub fn count_from(&self, last: u64) {
+        for part in 0..self.stripes.count() {
+            self.stripes.lock_one(part).numbers.count_from(last);
+        }
+    }
+
     /// Resets all counters kept here rather than by workers.
     pub fn reset_counted(&self) {
         self.section.enter(Allocation::reset_moves);
         self.crawl.reset();
+        self.details.reset();
+        for counter in [&self.watch.events, &self.watch.sent, &self.watch.skipped] {
+            counter.reset();
+        }
     }
 
     /// Sets the memory for items, in bytes.
@@ -323,11 +375,16 @@ impl Store {
     ) -> Option<R> {
         let mut stripe = self.stripes.lock(hash);
         let now = self.clock.now();
-        let entry = stripe.chains.find(hash, key)?;
+        let Some(entry) = stripe.chains.find(hash, key) else {
+            drop(stripe);
+            self.tell_fetch(worker, key, Fetched::NotFound);
+            return None;
+        };
         match stripe.numbers.is_gone(entry, now) {
             None => {
                 let result = show(entry);
                 entry.bump(now);
+                self.tell_fetch(worker, key, Fetched::Found(entry.value_bytes()));
                 Some(result)
             }
             Some(why) => {
@@ -335,13 +392,31 @@ impl Store {
                 drop(stripe);
                 note_gone(worker, why);
                 worker.keep(out);
+                self.tell_fetch(worker, key, Fetched::Gone(why));
                 None
             }
         }
     }
 
-    /// The slot of a key, locked. Not to be held during an allocation.
-    pub fn slot<'a>(&'a self, worker: &mut Worker, (key, hash): (&'a [u8], u64)) -> KeySlot<'a> {
+    /// The slot of a key, locked, to serve a command. Not to be held during an allocation.
+    pub fn slot<'a>(&'a self, worker: &mut Worker, key: (&'a [u8], u64)) -> KeySlot<'a> {
+        let wants = self.watch.wants(Topics::FETCHERS);
+        let why = wants.then(|| self.slot_as_it_is(key).why_gone()).flatten();
+        let slot = self.slot_again(worker, key);
+        if wants {
+            let found = slot.find().map(|entry| entry.value_bytes());
+            let fetched = why.map_or(Fetched::NotFound, Fetched::Gone);
+            self.tell_fetch(worker, key.0, found.map_or(fetched, Fetched::Found));
+        }
+        slot
+    }
+
+    /// The slot of a key, locked once more for the same command, of which watchers are not told.
+    pub fn slot_again<'a>(
+        &'a self,
+        worker: &mut Worker,
+        (key, hash): (&'a [u8], u64),
+    ) -> KeySlot<'a> {
         let mut stripe = self.stripes.lock(hash);
         let now = self.clock.now();
         if let Some(entry) = stripe.chains.find(hash, key)
@@ -376,7 +451,97 @@ impl Store {
         mode: Mode,
         condition: Condition,
     ) -> Stored {
+        if !self.watch.wants(Topics::MUTATIONS) {
+            return self.store_untold(worker, fresh, mode, condition);
+        }
+        let (key, bytes, expires) = (fresh.key().to_vec(), fresh.value_bytes(), fresh.expires());
+        let stored = self.store_untold(worker, fresh, mode, condition);
+        let status = match stored {
+            Stored::Stored(_) => "stored",
+            Stored::NotStored => "not_stored",
+            Stored::Exists => "exists",
+            Stored::NotFound => "not_found",
+        };
+        let name = match (mode, condition.cas) {
+            (Mode::Set, Some(_)) => "cas",
+            _ => mode.name(),
+        };
+        let ttl = match expires {
+            0 => 0,
+            at => at.saturating_sub(self.clock.now()),
+        };
+        self.tell_store(worker, &key, (status, name), (ttl, bytes));
+        stored
+    }
+
+    /// Tells watchers that a value was not even looked at.
+    pub fn tell_refused(&self, worker: &Worker, key: &[u8], mode: Mode, refused: Refused) {
+        if self.watch.wants(Topics::MUTATIONS) {
+            let status = match refused {
+                Refused::TooLarge => "too_large",
+                Refused::NoMemory => "no_memory",
+            };
+            self.tell_store(worker, key, (status, mode.name()), (0, 0));
+        }
+    }
+
+    fn tell_store(
+        &self,
+        worker: &Worker,
+        key: &[u8],
+        (status, name): (&str, &str),
+        (ttl, bytes): (u32, usize),
+    ) {
+        self.watch.tell(Topics::MUTATIONS, |out| {
+            out.extend_from_slice(b"item_store key=");
+            watch::write_key(out, key);
+            let connection = worker.connection;
+            let facts = format!(
+                " status={status} cmd={name} ttl={ttl} clsid=1 cfd={connection} size={bytes}"
+            );
+            out.extend_from_slice(facts.as_bytes());
+        });
+    }
+
+    #[inline]
+    fn tell_fetch(&self, worker: &Worker, key: &[u8], fetched: Fetched) {
+        if self.watch.wants(Topics::FETCHERS) {
+            self.tell_fetch_slow(worker.connection, key, fetched);
+        }
+    }
+
+    #[cold]
+    fn tell_fetch_slow(&self, connection: u64, key: &[u8], fetched: Fetched) {
+        let (status, class, bytes) = match fetched {
+            Fetched::Found(bytes) => ("found", 1, bytes),
+            Fetched::NotFound => ("not_found", 0, 0),
+            Fetched::Gone(Gone::Expired) => ("expired", 0, 0),
+            Fetched::Gone(Gone::Forgotten) => ("flushed", 0, 0),
+        };
+        self.watch.tell(Topics::FETCHERS, |out| {
+            out.extend_from_slice(b"item_get key=");
+            watch::write_key(out, key);
+            let facts = format!(" status={status} clsid={class} cfd={connection} size={bytes}");
+            out.extend_from_slice(facts.as_bytes());
+        });
+    }
+
+    fn store_untold(
+        &self,
+        worker: &mut Worker,
+        fresh: Fresh,
+        mode: Mode,
+        mut condition: Condition,
+    ) -> Stored {
         worker.counters.cmd_set.bump();
+        if !self.settings.shows_numbers {
+            // A value has no number that a client could know, so none is the right one; but only
+            // `set` and `replace` compare.
+            condition.cas = condition
+                .cas
+                .filter(|_| matches!(mode, Mode::Set | Mode::Replace))
+                .map(|_| u64::MAX);
+        }
         if matches!(mode, Mode::Append | Mode::Prepend) {
             return self.join(worker, fresh, mode == Mode::Append, condition.cas);
         }
@@ -410,11 +575,16 @@ impl Store {
         let mut key = [0; KEY_MAX];
         let key = (copy_key(&piece, &mut key), piece.hash());
         let new = piece.bytes().len() - 2;
+        let mut tries = 0;
         let stored = loop {
             let found = {
-                let slot = self.slot(worker, key);
+                let slot = match tries {
+                    0 => self.slot(worker, key),
+                    _ => self.slot_again(worker, key),
+                };
                 slot.find().map(|entry| (entry.cas(), entry.value_bytes()))
             };
+            tries += 1;
             let Some((known, old)) = found else {
                 break Stored::NotStored;
             };
@@ -425,7 +595,7 @@ impl Store {
             let Ok(mut joined) = self.make(worker, key, old + new) else {
                 break Stored::NotStored;
             };
-            let mut slot = self.slot(worker, key);
+            let mut slot = self.slot_again(worker, key);
             let is_same = match slot.find() {
                 Some(entry) if entry.cas() == known => {
                     if is_after {
@@ -455,13 +625,13 @@ impl Store {
         stored
     }
 
-    /// Size of the tables in bytes.
+    /// Number of chains in all tables, and size of the tables in bytes.
     #[must_use]
-    pub fn table_bytes(&self) -> usize {
-        let parts = 0..self.stripes.count();
-        parts
-            .map(|part| self.stripes.lock_one(part).chains.bytes())
-            .sum()
+    pub fn tables(&self) -> (usize, usize) {
+        (0..self.stripes.count()).fold((0, 0), |(count, bytes), part| {
+            let chains = &self.stripes.lock_one(part).chains;
+            (count + chains.count(), bytes + chains.bytes())
+        })
     }
 }
 
@@ -478,6 +648,15 @@ impl Drop for Store {
             }
         }
     }
+}
+
+/// Result of asking for an item, as watchers are told.
+#[derive(Clone, Copy, Debug)]
+enum Fetched {
+    /// It has so many bytes.
+    Found(usize),
+    NotFound,
+    Gone(Gone),
 }
 
 fn note_gone(worker: &Worker, why: Gone) {

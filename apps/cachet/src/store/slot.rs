@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use super::stripes::Stripe;
+use super::stripes::{Gone, Stripe};
 use crate::items::{Entry, EntryMut, Fresh, Marks, Out};
 
 /// The slot of one key, locked.
@@ -27,6 +27,20 @@ pub enum Mode {
     Append,
     /// There is one, which the new piece precedes.
     Prepend,
+}
+
+impl Mode {
+    /// Name of the command.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Set => "set",
+            Mode::Add => "add",
+            Mode::Replace => "replace",
+            Mode::Append => "append",
+            Mode::Prepend => "prepend",
+        }
+    }
 }
 
 /// Condition on the number of the present value.
@@ -68,6 +82,11 @@ impl KeySlot<'_> {
     #[must_use]
     pub fn find_mut(&mut self) -> Option<EntryMut<'_>> {
         self.stripe.chains.find_mut(self.hash, self.key)
+    }
+
+    /// Reason why the item here is dead, if it is.
+    pub(super) fn why_gone(&self) -> Option<Gone> {
+        self.stripe.numbers.is_gone(self.find()?, self.now)
     }
 
     /// The next number for a value.

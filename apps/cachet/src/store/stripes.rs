@@ -35,6 +35,12 @@ impl Numbers {
         self.last
     }
 
+    /// Continues after this number.
+    #[cfg(test)]
+    pub fn count_from(&mut self, last: u64) {
+        self.last = last;
+    }
+
     /// True if an item is dead.
     #[inline]
     #[must_use]

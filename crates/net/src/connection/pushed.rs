@@ -139,7 +139,7 @@ impl<T> Connection<T> {
     fn after<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>, next: Next) -> Step {
         self.has_more_to_do = next == Next::Again;
         match next {
-            Next::More | Next::Again => {}
+            Next::More | Next::Again | Next::Share => {}
             Next::Close => self.is_closing = true,
             Next::Break => return Step::End,
         }

@@ -391,3 +391,147 @@ fn a_key_that_is_no_text_is_never_told_as_text() {
     let told = bench.says("lru_crawler metadump all\r\n");
     assert!(told.contains("key=a%0D%0AX%20b "), "{told:?}");
 }
+
+#[test]
+fn keys_are_counted_by_their_prefix() {
+    let mut bench = Bench::new();
+    for (sent, expected) in [
+        ("get a:1\r\nstats detail dump\r\n", "END\r\nEND\r\n"),
+        ("stats detail on\r\n", "OK\r\n"),
+        ("set a:1 0 0 1\r\nx\r\n", "STORED\r\n"),
+        (
+            "set a:1 x 0 1\r\n",
+            "CLIENT_ERROR bad command line format\r\n",
+        ),
+        ("get a:1 a:2 :3 none\r\n", "VALUE a:1 0 1\r\nx\r\nEND\r\n"),
+        ("gat 0 a:1\r\n", "VALUE a:1 0 1\r\nx\r\nEND\r\n"),
+        ("delete b:1\r\n", "NOT_FOUND\r\n"),
+        (
+            "stats detail dump\r\n",
+            "PREFIX  get 1 hit 0 set 0 del 0\r\nPREFIX a get 3 hit 2 set 1 del 0\r\n\
+             PREFIX b get 0 hit 0 set 0 del 1\r\nEND\r\n",
+        ),
+        (
+            "stats detail off\r\nget a:1\r\n",
+            "OK\r\nVALUE a:1 0 1\r\nx\r\nEND\r\n",
+        ),
+        ("stats reset\r\nstats detail dump\r\n", "RESET\r\nEND\r\n"),
+    ] {
+        assert_eq!(bench.says(sent), expected, "to {sent:?}");
+    }
+}
+
+#[test]
+fn without_numbers_no_value_has_the_one_that_is_asked_for() {
+    let mut bench = Bench::with(Settings {
+        shows_numbers: false,
+        ..Settings::default()
+    });
+    for (sent, expected) in [
+        ("set a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        ("gets a\r\n", "VALUE a 0 1 0\r\nx\r\nEND\r\n"),
+        ("cas a 0 0 1 0\r\ny\r\n", "EXISTS\r\n"),
+        ("cas b 0 0 1 0\r\ny\r\n", "NOT_FOUND\r\n"),
+        ("ms a 1 MA C5 c\r\ny\r\n", "HD c0\r\n"),
+        ("ms a 1 MR C5 c\r\ny\r\n", "EX c0\r\n"),
+        ("ms b 1 ME C5 c\r\ny\r\n", "HD c0\r\n"),
+        ("ms b 1 I C5 c\r\ny\r\n", "EX c0\r\n"),
+        ("mg a c v\r\n", "VA 2 c0\r\nxy\r\n"),
+        (
+            "ma n N0 J5 c\r\nma n C4\r\nma n C0 c\r\n",
+            "HD c0\r\nEX\r\nHD c0\r\n",
+        ),
+        (
+            "md n I C4\r\nmd n I C0\r\nmd n C0\r\n",
+            "EX\r\nHD\r\nHD\r\n",
+        ),
+    ] {
+        assert_eq!(bench.says(sent), expected, "to {sent:?}");
+    }
+    // What was flushed stays so: the numbers inside go on.
+    assert_eq!(bench.says("flush_all\r\nget a\r\n"), "OK\r\nEND\r\n");
+    assert_eq!(
+        bench.says("set a 0 0 1\r\nz\r\nget a\r\n"),
+        "STORED\r\nVALUE a 0 1\r\nz\r\nEND\r\n"
+    );
+}
+
+#[test]
+fn control_commands_are_checked_as_memcached_checks_them() {
+    check(&[
+        ("mg k \u{ff}\r\n", "CLIENT_ERROR duplicate flag\r\n"),
+        ("me YQ bx\r\n", "EN\r\n"),
+        (
+            "md k b c f h k l q s t u v I N0 J1 D1 R5 F1 x\r\n",
+            "CLIENT_ERROR options flags too long\r\n",
+        ),
+        (
+            "mg Yg== b c f h k l s t u v I N0 J1 D1 R5 F1 C1\r\n",
+            "VA 0 c1 f0 h0 kb l0 s0 t-1 W\r\n\r\n",
+        ),
+        (
+            "ms k 1 b c f h k l q s t u v I N0 J1 D1 R5 F1\r\nx\r\n",
+            "CLIENT_ERROR options flags too long\r\nERROR\r\n",
+        ),
+        ("md -YQ== b k\r\n", "NF kYQ== b\r\n"),
+        (
+            "lru tune 10 20 0.2 0\r\n",
+            "ERROR hot/warm age factors must be greater than 0\r\n",
+        ),
+        (
+            "lru tune 10 20 x 1\r\nlru tune 10 20 0.2\tx 1 y\r\n",
+            "ERROR\r\nOK\r\n",
+        ),
+        ("lru mode flat noreply\r\n", ""),
+        (
+            "lru_crawler sleep 1000001\r\n",
+            "CLIENT_ERROR sleep must be one second or less\r\n",
+        ),
+        ("lru_crawler crawl 1,2\r\n", "OK\r\n"),
+        (
+            "lru_crawler metadump 1,x\r\n",
+            "BADCLASS invalid class id\r\n",
+        ),
+        (
+            "lru_crawler metadump 2,3\r\n",
+            "NOTSTARTED no items to crawl\r\n",
+        ),
+        ("lru_crawler metadump all x\r\n", "ERROR\r\n"),
+        (
+            "stats cachedump 64 1\r\n",
+            "CLIENT_ERROR Illegal slab id\r\n",
+        ),
+        (
+            "slabs reassign 1 70\r\n",
+            "BADCLASS invalid src or dst class id\r\n",
+        ),
+        ("slabs automove 1 noreply\r\n", ""),
+        (
+            "set a 0 0 1\r\nx\r\nms Cg== 1 b\r\nx\r\n",
+            "STORED\r\nHD\r\n",
+        ),
+        (
+            "lru_crawler enable x\r\nlru_crawler disable x\r\n",
+            "ERROR\r\nERROR\r\n",
+        ),
+        ("gat 0\0x a\r\n", "END\r\n"),
+    ]);
+    let mut bench = Bench::new();
+    bench.says("set a 0 0 1\r\nx\r\nms Cg== 1 b\r\nx\r\n");
+    let dump = bench.says("lru_crawler mgdump all\r\n");
+    let mut lines: Vec<_> = dump.split_terminator("\r\n").collect();
+    assert_eq!(lines.pop(), Some("EN"));
+    lines.sort_unstable();
+    assert_eq!(lines, ["mg Cg== b", "mg a"]);
+}
+
+#[test]
+fn watching_begins_a_packet_and_ends_the_conversation() {
+    let mut bench = Bench::new();
+    assert_eq!(
+        bench.says("mn\r\nwatch\r\nmn\r\n"),
+        "MN\r\nERROR cannot pipeline other commands before watch\r\nMN\r\n"
+    );
+    assert_eq!(bench.says("watch fetchers x\r\nmn\r\n"), "ERROR\r\nMN\r\n");
+    assert_eq!(bench.says("watch fetchers mutations\r\nmn\r\n"), "OK\r\n");
+}
