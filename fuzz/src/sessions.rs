@@ -107,7 +107,7 @@ impl Connection {
             self.waiting.drain(..served.consumed);
             self.answers.append(&mut out);
             match served.then {
-                Then::More => return,
+                Then::More | Then::Watch(_) => return,
                 Then::Again => {}
                 Then::Close | Then::Stop { .. } => {
                     self.is_closed = true;

@@ -29,8 +29,8 @@ pub enum Mechanism {
     Level,
     /// `epoll`, edge-triggered: never armed again.
     Edge,
-    /// `io_uring`: multishot receives, and sends submitted by the wait. For [`Pattern::Sharded`] and
-    /// [`Pattern::Adaptive`]. Available from Linux 6.1, and forbidden on some systems.
+    /// `io_uring`: multishot receives, and sends submitted by the wait. For [`Pattern::Sharded`]
+    /// and [`Pattern::Adaptive`]. Available from Linux 6.1, and forbidden on some systems.
     Uring,
 }
 

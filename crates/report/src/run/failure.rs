@@ -1,4 +1,4 @@
-//! What went wrong: a deadlock with its ring, uncaught exceptions.
+//! Failures of a run: a deadlock with its ring, uncaught exceptions.
 
 use hearth_draw::page::Section;
 use hearth_draw::ring::{Link, Ring};
