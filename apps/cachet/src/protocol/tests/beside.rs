@@ -228,6 +228,18 @@ fn random_sessions_are_answered_as_memcached_answers_them() {
     assert!(differences == 0, "{differences} conversations differ");
 }
 
+/// The line that has this place.
+fn line_at(text: &[u8], at: usize) -> &[u8] {
+    let at = at.min(text.len());
+    let begin = text[..at].iter().rposition(|&byte| byte == b'\n');
+    let line = &text[begin.map_or(0, |end| end + 1)..];
+    line.split(|&byte| byte == b'\r').next().unwrap_or_default()
+}
+
+fn has_word(line: &[u8], word: &[u8]) -> bool {
+    line.split(|&byte| byte == b' ').any(|one| one == word)
+}
+
 /// Holds one conversation with both, and tells where they differ.
 fn compare(theirs: &Memcached, ours: &mut Bench, (seed, number): (u64, u64)) -> Option<String> {
     ours.store.clock().follow();
@@ -248,6 +260,27 @@ fn compare(theirs: &Memcached, ours: &mut Bench, (seed, number): (u64, u64)) -> 
     let (answers, end) = ours.talk(cuts.iter().map(|cut| &sent[cut.clone()]));
     let (expected, answers) = (in_order(&expected), in_order(&answers));
     let (a, b) = difference(&expected, &answers)?;
+    let (their_line, our_line) = (line_at(&expected, a), line_at(&answers, b));
+    if [b"STAT ", b"ITEM "]
+        .iter()
+        .any(|word| their_line.starts_with(*word))
+    {
+        // A damaged command that became `stats` or `stats cachedump`: figures of the process, and
+        // items of a class.
+        return None;
+    }
+    if has_word(our_line, b"b") && !has_word(their_line, b"b") {
+        // A key that no text can hold: memcached has forgotten that it was given in base64.
+        return None;
+    }
+    let is_of_other_class = |one: &[u8], other: &[u8]| {
+        one.starts_with(b"OK\r\n") && other.starts_with(b"NOTSTARTED no items to crawl\r\n")
+    };
+    let (one, other) = (&expected[a..], &answers[b..]);
+    if is_of_other_class(one, other) || is_of_other_class(other, one) {
+        // A crawl of one class: cachet has all items in class 1.
+        return None;
+    }
     if expected.starts_with(b"BUSY ") {
         // memcached's crawler passes at times of its own, and refuses lists meanwhile.
         return None;
