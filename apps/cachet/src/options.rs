@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use hearth_net::{Mechanism, Pattern};
+use hearth_net::{Mechanism, Pattern, StartError};
 use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
 
 use crate::store;
@@ -419,6 +419,10 @@ impl Arguments {
         let wrong = |text: &str| Err(WrongOption(text.into()));
         if self.udp_port != 0 {
             return wrong("UDP is not supported: omit -U, or give 0");
+        }
+        let pattern = self.pattern;
+        if let Some(mechanism) = self.mechanism.filter(|one| !one.goes_with(pattern)) {
+            return wrong(&StartError::Mismatch { pattern, mechanism }.to_string());
         }
         if self.sasl {
             return wrong("there is no SASL, as there is no binary protocol: omit -S, or use -Y");

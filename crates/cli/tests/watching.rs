@@ -208,7 +208,10 @@ fn a_page_begins_with_what_went_wrong() {
     for name in [">Echo#1<", ">Echo#2<", ">receives from a<"] {
         assert!(picture.contains(name), "{picture}");
     }
-    assert!(rest.contains("it ended with code 1: deadlock."), "{rest}");
+    assert!(
+        rest.contains("it ended with code 1: deadlock: every component"),
+        "{rest}"
+    );
 
     let raises = "zero = 0\nprintInt(1 / zero)\n";
     let after = wrong("watching-exception", raises);

@@ -11,7 +11,7 @@ pub struct Page {
     title: String,
     lead: Vec<String>,
     callouts: String,
-    /// Stands above all others, without a link to it.
+    /// Section above the lead, which the navigation leaves out.
     first: Option<Section>,
     sections: Vec<Section>,
     footer: String,
@@ -138,7 +138,7 @@ impl Section {
         self
     }
 
-    /// Adds a paragraph that opens on request, below how the section is to be read.
+    /// Adds an explanation of the section, folded.
     #[must_use]
     pub fn explained(mut self, text: &str) -> Section {
         let _ = writeln!(

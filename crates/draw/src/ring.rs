@@ -50,11 +50,8 @@ impl Ring {
             TITLE + radii.1 + HEIGHT / 2.0 + EDGE,
         );
         let on = |turn: f64| {
-            let angle = turn * TAU - TAU / 4.0;
-            (
-                centre.0 + radii.0 * angle.cos(),
-                centre.1 + radii.1 * angle.sin(),
-            )
+            let (x, y) = on_ellipse(radii, turn);
+            (centre.0 + x, centre.1 + y)
         };
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -79,18 +76,20 @@ impl Ring {
     }
 }
 
+/// The point of an ellipse around nought after a part of a turn, clockwise from the top.
+fn on_ellipse(radii: (f64, f64), turn: f64) -> (f64, f64) {
+    let angle = turn * TAU;
+    (radii.0 * angle.sin(), -radii.1 * angle.cos())
+}
+
 /// Radii of an ellipse on which boxes of these widths have room for an arrow between each and the
 /// next.
 fn radii(widths: &[f64]) -> (f64, f64) {
     let count = widths.len();
-    let at = |nth: usize, (x, y): (f64, f64)| {
-        let angle = nth as f64 / count as f64 * TAU;
-        (x * angle.sin(), y * angle.cos())
-    };
     let has_room = |radii| {
         (0..count).all(|nth| {
             let next = (nth + 1) % count;
-            let (one, other) = (at(nth, radii), at(next, radii));
+            let [one, other] = [nth, next].map(|at| on_ellipse(radii, at as f64 / count as f64));
             let between = (widths[nth] + widths[next]) / 2.0 + SPACE;
             next == nth
                 || (one.0 - other.0).abs() > between

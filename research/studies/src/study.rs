@@ -268,8 +268,10 @@ pub trait Study: Sized + 'static {
     /// The page.
     fn page(&self, results: &Results<Self>) -> String;
 
-    /// Pictures beside it.
-    fn charts(results: &Results<Self>) -> Vec<File>;
+    /// Pictures beside it, for a page that does not have them all.
+    fn charts(_results: &Results<Self>) -> Vec<File> {
+        Vec::new()
+    }
 }
 
 /// All that a study found.

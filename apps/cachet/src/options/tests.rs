@@ -103,6 +103,10 @@ fn whatever_memcached_takes_to_tune_itself_is_taken() {
 fn what_is_wrong_is_told_with_what_to_do() {
     for (line, told) in [
         ("-U 11211", "omit -U"),
+        (
+            "--mechanism io_uring --pattern leader",
+            "use edge with leader",
+        ),
         ("-S", "omit -S"),
         ("-Z", "omit -Z"),
         ("-e /mnt/items", "omit -e"),

@@ -25,16 +25,10 @@ pub(super) fn section(recording: &Recording) -> Option<Section> {
     Some(section)
 }
 
-/// The last failure in a few words.
+/// The first line of the last failure.
 pub(super) fn in_short(recording: &Recording) -> Option<&str> {
-    let last = recording.failures.last()?;
-    let line = last.lines().next().unwrap_or_default();
-    // A deadlock's explanation follows its name.
-    Some(line.strip_suffix(DEADLOCK).unwrap_or(line))
+    recording.failures.last()?.lines().next()
 }
-
-/// The words behind the first one of a deadlock's report.
-const DEADLOCK: &str = ": every component is blocked, and nothing outside can wake one";
 
 fn ring(recording: &Recording) -> Option<Ring> {
     let all = recording.cycle.len() + recording.cycle_left as usize;

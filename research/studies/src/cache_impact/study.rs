@@ -226,11 +226,6 @@ impl Study for CacheImpact {
     fn page(&self, results: &Results) -> String {
         page::page(results, self.profile.as_ref())
     }
-
-    /// The page has them.
-    fn charts(_results: &Results) -> Vec<File> {
-        Vec::new()
-    }
 }
 
 impl Bench {

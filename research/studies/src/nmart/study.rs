@@ -175,7 +175,8 @@ impl Study for Nmart {
             is_shown: false,
             watch: (case.experiment == Experiment::Memory).then_some(monitor::INTERVAL),
         };
-        // A program of one thread stays on one core; what it inherits is put back when it started.
+        // A program of one thread stays on one core: it inherits this thread's, which has its own
+        // cores back when the run is over.
         let core = system
             .allowed()
             .ok()
@@ -237,11 +238,6 @@ impl Study for Nmart {
 
     fn page(&self, results: &Results) -> String {
         page::page(results)
-    }
-
-    /// The page has them.
-    fn charts(_results: &Results) -> Vec<File> {
-        Vec::new()
     }
 }
 
