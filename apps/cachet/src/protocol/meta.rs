@@ -557,8 +557,8 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         is_up,
         cas: flags.cas.filter(|&cas| cas != 0),
     };
-    let then = flags
-        .has(b'T')
+    let then = reached(options)
+        .any(|word| word[0] == b'T')
         .then(|| context.store.clock().expiry(flags.ttl));
     let mut is_new = false;
     let changed = loop {
@@ -622,6 +622,12 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
+/// The flags before a token that is too long. Those after it give the item no time.
+fn reached<'a>(options: &'a [&'a [u8]]) -> impl Iterator<Item = &'a &'a [u8]> {
+    let is_short = |word: &&&[u8]| !has_long_opaque(std::slice::from_ref(*word));
+    options.iter().take_while(is_short)
+}
+
 /// Stores the first number. None if there is an item by now.
 fn begin_at(
     context: &mut Context<'_>,
@@ -636,11 +642,8 @@ fn begin_at(
     };
     text.extend_from_slice(b"\r\n");
     fresh.push(&text);
-    // The last of its times counts; and flags after a token that is too long are not looked at.
-    let reached = options
-        .iter()
-        .take_while(|word| !has_long_opaque(std::slice::from_ref(word)));
-    let ttl = reached.fold(0, |ttl, word| match word[0] {
+    // The last of its times counts.
+    let ttl = reached(options).fold(0, |ttl, word| match word[0] {
         b'N' => flags.vivify,
         b'T' => flags.ttl,
         _ => ttl,

@@ -105,6 +105,24 @@ fn a_time_given_to_a_number_counts_however_long_it_becomes() {
 }
 
 #[test]
+fn a_time_behind_a_token_that_is_too_long_is_not_given() {
+    let token = "O".repeat(34);
+    check(&[
+        ("set n 0 0 1\r\n1\r\n", "STORED\r\n"),
+        (
+            &format!("ma n {token} T-1\r\n"),
+            "CLIENT_ERROR opaque token too long\r\n",
+        ),
+        ("get n\r\n", "VALUE n 0 1\r\n2\r\nEND\r\n"),
+        (
+            &format!("ma n T-1 {token}\r\n"),
+            "CLIENT_ERROR opaque token too long\r\n",
+        ),
+        ("get n\r\n", "END\r\n"),
+    ]);
+}
+
+#[test]
 fn a_key_that_is_too_long_costs_no_other_answers() {
     let long = "k".repeat(251);
     check(&[
