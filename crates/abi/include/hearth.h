@@ -388,9 +388,10 @@ static inline void hearth_ready_last(hearth_worker *worker, hearth_component *co
         worker->first = component;
     worker->last = component;
 }
-static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
+static inline void hearth_ready(hearth_worker *worker, hearth_component *component,
+                                hearth_waiting waiting)
 {
-    component->waiting = HEARTH_WAITS_FOR_NOTHING;
+    component->waiting = waiting;
     if (worker->next == NULL)
         worker->next = component;
     else
@@ -422,7 +423,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
             if (receiver) {
                 into->slot = 0;
                 receiver->received = value;
-                hearth_ready(worker, receiver);
+                hearth_ready(worker, receiver, HEARTH_WAITS_FOR_NOTHING);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -432,8 +433,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 into->served = ++worker->ticks;
                 receiver->received = value;
                 receiver->arm = into->arm;
-                receiver->waiting = HEARTH_SELECTED;
-                hearth_ready_last(worker, receiver); /* other ready components send first */
+                hearth_ready(worker, receiver, HEARTH_SELECTED);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -460,7 +460,7 @@ static inline hearth_step hearth_receive_here(hearth_component *self, hearth_cha
                 out->slot = 0;
                 self->received = sender->received;
                 self->arm = 0;
-                hearth_ready(worker, sender);
+                hearth_ready(worker, sender, HEARTH_WAITS_FOR_NOTHING);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -542,7 +542,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
             out->slot = 0;
             self->received = sender->received;
             self->arm = chosen;
-            hearth_ready(worker, sender);
+            hearth_ready(worker, sender, HEARTH_WAITS_FOR_NOTHING);
             hearth_leave(worker);
             return HEARTH_DONE;
         }

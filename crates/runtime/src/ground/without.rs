@@ -15,21 +15,15 @@ pub(crate) enum Mechanism {
     Watch,
     /// A line is fetched for writing before the first look at it.
     Prefetch,
-    /// The grade is looked at after the 16th and the 64th operation, too. Off: after the 4th.
-    Again,
     /// A worker uses its own half-channels without a lock, by the kernel's barriers. Off: with its
     /// lock, as on systems without such barriers.
     Barrier,
     /// A partner of the running component runs next. Off: after those that are ready.
     Partner,
-    /// A component that was served in a select runs after those that are ready. Off: next.
-    Behind,
     /// A worker without work looks for some before it sleeps. Off: it sleeps.
     Spin,
     /// An idle worker waits for timers and descriptors. Off: a thread does.
     Poller,
-    /// A value of up to a page is copied within the operation. Off: after it.
-    Quick,
     /// A value that the sender gives away is handed over as it is. Off: it is copied.
     Move,
 }
@@ -67,19 +61,16 @@ mod chosen {
     pub(super) const UNKNOWN: u32 = 0;
     const KNOWN: u32 = 1 << 31;
 
-    const NAMES: [(&str, Mechanism); 13] = [
+    const NAMES: [(&str, Mechanism); 10] = [
         ("local", Mechanism::Local),
         ("return", Mechanism::Return),
         ("link", Mechanism::Link),
         ("watch", Mechanism::Watch),
         ("prefetch", Mechanism::Prefetch),
-        ("again", Mechanism::Again),
         ("barrier", Mechanism::Barrier),
         ("partner", Mechanism::Partner),
-        ("behind", Mechanism::Behind),
         ("spin", Mechanism::Spin),
         ("poller", Mechanism::Poller),
-        ("quick", Mechanism::Quick),
         ("move", Mechanism::Move),
     ];
 

@@ -14,8 +14,6 @@ pub struct Grade {
     /// The difference between the sides, as "with; without".
     pub difference: &'static str,
     pub off: Off,
-    /// Both sides call the runtime for each operation on a channel.
-    pub calls: bool,
     pub loads: &'static [Load],
 }
 

@@ -32,7 +32,6 @@ const STREAM: Load = near("runtime/stream", 1000);
 const RING: Load = near("runtime/ring", 10);
 const FAN_IN: Load = near("runtime/fan-in", 1000);
 const CREATE: Load = near("runtime/create", 2);
-const COPY_1K: Load = near("runtime/copy-1k", 1000);
 const MOVE_1K: Load = near("runtime/move-1k", 1000);
 const MOVE_1M: Load = near("runtime/move-1m", 10);
 const PING_PONG_2: Load = far("runtime/ping-pong", 1000);
@@ -45,8 +44,6 @@ const CHAMENEOS: &str = "savina/chameneos/chameneos";
 const BIG: &str = "savina/big/big";
 const BANK: &str = "savina/bank-transaction/bank-transaction";
 const DICTIONARY: &str = "savina/concurrent-dictionary/concurrent-dictionary";
-const BUFFER: &str = "savina/bounded-buffer/bounded-buffer";
-const PHILOSOPHERS: &str = "savina/dining-philosophers/dining-philosophers";
 const LOGISTIC: &str = "savina/logistic-map/logistic-map";
 const FORK_JOIN: &str = "savina/fork-join-throughput/fork-join-throughput";
 const FILTERS: &str = "savina/filter-bank/filter-bank";
@@ -70,7 +67,6 @@ const fn without(
         name,
         difference,
         off: Off::Without(mechanism),
-        calls: false,
         loads,
     }
 }
@@ -89,7 +85,6 @@ const fn variable(
             with,
             without,
         },
-        calls: false,
         loads,
     }
 }
@@ -101,12 +96,11 @@ const HEAP_LOADS: &[Load] = &[
     near(MATRICES, 1),
 ];
 
-pub const GRADES: [Grade; 23] = [
+pub const GRADES: [Grade; 20] = [
     Grade {
         name: "grades-same",
         difference: "the same; the same again: what chance alone makes of a ratio",
         off: Off::Same,
-        calls: false,
         loads: &[PING_PONG, PING_PONG_2, far(BIG, 20)],
     },
     Grade {
@@ -114,14 +108,12 @@ pub const GRADES: [Grade; 23] = [
         difference: "the library as it is shipped; the build that can do without mechanisms, with all \
             of them: what its tests for them cost",
         off: Off::Build,
-        calls: false,
         loads: &[PING_PONG, STREAM, PING_PONG_2],
     },
     Grade {
         name: "grades-inline",
         difference: "operations on local channels inlined by the C compiler; a call for each",
         off: Off::Calls,
-        calls: false,
         loads: &[
             PING_PONG,
             STREAM,
@@ -184,25 +176,11 @@ pub const GRADES: [Grade; 23] = [
         &[PING_PONG_2, STREAM_2, far(FILTERS, 20)],
     ),
     without(
-        "grades-again",
-        "again",
-        "a connection's grade is looked at after 4, 16 and 64 operations; after 4",
-        &[RING_2, far(LOGISTIC, 100), far(BIG, 20)],
-    ),
-    without(
         "grades-partner",
         "partner",
         "the partner of the running component is next; it waits for its turn",
         &[PING_PONG, RING, near(FORK_JOIN, 100), near(LOGISTIC, 100)],
     ),
-    Grade {
-        name: "grades-behind",
-        difference: "a component served in a select runs after those that are ready; next. Both sides \
-            call, as the inlined way cannot do without this",
-        off: Off::Without("behind"),
-        calls: true,
-        loads: &[FAN_IN, near(BUFFER, 100), near(PHILOSOPHERS, 100)],
-    },
     without(
         "grades-spin",
         "spin",
@@ -220,12 +198,6 @@ pub const GRADES: [Grade; 23] = [
         "poller",
         "an idle worker waits for timers and descriptors; a thread of its own does",
         &[near("grades/ticks", 20), far("grades/ticks", 20)],
-    ),
-    without(
-        "grades-quick",
-        "quick",
-        "a value of up to 4 KiB is copied within the operation; after it",
-        &[COPY_1K, near(MATRICES, 1)],
     ),
     without(
         "grades-move",

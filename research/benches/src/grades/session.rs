@@ -168,7 +168,7 @@ fn sides(programs: &mut Programs, grade: &Grade, load: &Load) -> Result<[Side; 2
                 Off::Build => is_without,
                 _ => false,
             },
-            calls: grade.calls || grade.off == Off::Calls && is_without,
+            calls: grade.off == Off::Calls && is_without,
         })?;
         Ok(Side {
             program,

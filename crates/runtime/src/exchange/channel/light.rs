@@ -18,7 +18,6 @@ use super::{Channel, Inner, Waiter};
 use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::exchange::carrier::{self, Entered};
 use crate::exchange::values::object;
-use crate::ground::without::Mechanism;
 use crate::seats::seat::{Registration, Seat, Waiting, next_round, seat_of};
 use crate::seats::waiting::{
     self, NOTHING, OFFERS, RECEIVES, SELECTED, SELECTS, SENDS, SENDS_COPY, SENDS_MOVING,
@@ -32,10 +31,6 @@ pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
         (true, true) => SENDS_MOVING,
     }
 }
-
-/// Bytes, a page, that are copied within an operation: copying them takes about as long as leaving
-/// it and looking again, some tens of nanoseconds.
-const QUICK: usize = 4096;
 
 /// Tag of a slot with a selecting component.
 pub(crate) const SELECT: usize = 1;
@@ -150,21 +145,14 @@ pub(super) unsafe fn send(
         };
         into.slot.set(0);
         let payload = &*channel.payload();
-        let selects = (*receiver).waiting == SELECTED;
-        let is_quick = !object::is_reference(payload)
-            || moves && payload.flat && object::is_unique(payload, value)
-            || object::flat_size(payload, value).is_some_and(|size| size <= QUICK)
-                && !Mechanism::Quick.is_off();
-        if is_quick {
+        let needs_no_copy = !object::is_reference(payload)
+            || moves && payload.flat && object::is_unique(payload, value);
+        if needs_no_copy {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
-            if selects && !Mechanism::Behind.is_off() {
-                carrier::ready_here_last(receiver);
-            } else {
-                carrier::ready_here(receiver);
-            }
+            carrier::ready_here(receiver);
             return Some(Step::Done);
         }
-        // Copying more may take long and delays nobody. Meanwhile this thread may be detached: then
+        // A copy may take long and delays nobody. Meanwhile this thread may be detached: then
         // the queue is no longer its own, unless it checks again.
         drop(entered);
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);

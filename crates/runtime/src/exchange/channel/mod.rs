@@ -43,7 +43,6 @@ use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{
     AtomicU32, AtomicUsize, Lazily, Ordering, PlainCell as Cell, boxed, fence,
 };
-use crate::ground::without::Mechanism;
 use crate::hooks::{Canary, sings};
 use crate::seats::registry::Label;
 use crate::seats::seat::{Seat, seat_of};
@@ -59,9 +58,9 @@ pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
 /// Operations without a partner after which a shared connection is tried for a better grade: more
-/// than the two or three of a connection made for one request and its answer, and limited, since
+/// than the two or three of a connection made for one request and its answer. It is tried once, since
 /// some programs keep asking for things that the better grade cannot do.
-const RECONSIDERED: [u8; 3] = [4, 16, 64];
+const RECONSIDERED: u8 = 4;
 
 /// The direction of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -620,7 +619,7 @@ impl Channel {
     pub(crate) fn is_reconsidered(&self) -> bool {
         let misses = self.misses.get().saturating_add(1);
         self.misses.set(misses);
-        RECONSIDERED.contains(&misses) && (misses == RECONSIDERED[0] || !Mechanism::Again.is_off())
+        misses == RECONSIDERED
     }
 
     /// Its place; stale at once unless the caller has leave.
