@@ -196,7 +196,7 @@ struct hearth_component_type {
  * The result is counted once, for the caller. */
 hearth_component *hearth_component_new(hearth_component *creator, const hearth_component_type *type,
                                        int32_t core);
-/* Starts it. Its arguments are in place. */
+/* Starts it. Its arguments are in place, and the caller's reference is the only one. */
 void hearth_component_start(hearth_component *component);
 
 /* Component and channel references are shared between components: counted atomically. NULL is

@@ -25,6 +25,7 @@
 //! ```
 
 pub mod affinity;
+pub mod brief;
 pub mod clock;
 pub mod counters;
 pub mod descriptor;

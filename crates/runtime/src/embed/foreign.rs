@@ -13,6 +13,7 @@ use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
 use crate::c;
 use crate::exchange::carrier::runtime_of;
 use crate::exchange::channel::{Channel, Direction};
+use crate::exchange::component::start_shared;
 use crate::ground::runtime::{Runtime as Inner, current, enter};
 use crate::ground::sync::lock_std as lock;
 use crate::outside::idle::Visit;
@@ -236,7 +237,7 @@ impl Foreign {
         // SAFETY: counted, and not started yet.
         unsafe {
             observe(seat_of(component).id, at_end);
-            c::hearth_component_start(component);
+            start_shared(component);
         }
     }
 }

@@ -36,7 +36,7 @@ use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
 use crate::c;
 use crate::exchange::carrier::runtime_of;
 use crate::exchange::external::Ticket;
-use crate::exchange::{external, values::object};
+use crate::exchange::{component::start_shared, external, values::object};
 use crate::ground::calls::{call, call_for_nobody};
 use crate::ground::sync::lock_std as lock;
 use crate::outside::idle::Visit;
@@ -248,7 +248,7 @@ pub fn spawn(
             lent: Cell::new(None),
         };
         (*component.cast::<Embedded>()).life = Box::into_raw(Box::new(life));
-        c::hearth_component_start(component);
+        start_shared(component);
         Handle { component }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ffi::c_void;
 use std::ptr;
-#[cfg(not(loom))]
-use std::sync::Arc;
 
 #[cfg(not(loom))]
 use super::carrier;
@@ -90,14 +88,14 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
         if (*seat).let_go() {
             let of = &*(*(*seat).component()).r#type;
             #[cfg(not(loom))]
-            let runtime = ptr::from_ref(carrier::runtime_of((*seat).component()));
+            let runtime = carrier::runtime_of((*seat).component());
             heap::leave((*seat).component());
             ptr::drop_in_place(seat.cast_mut());
             let block = seat.cast::<u8>().sub(Layout::of(of).seat);
             heap::free_common(block.cast_mut().cast());
             // From `make`. Models make their components themselves.
             #[cfg(not(loom))]
-            drop(Arc::from_raw(runtime));
+            runtime.unkeep();
         }
     }
 }

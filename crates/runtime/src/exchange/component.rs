@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex};
 
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::exchange::block::{Layout, port_place, release};
@@ -86,7 +86,7 @@ pub(crate) unsafe fn make(
             _ => (*component).passes_left = UNCOUNTED,
         }
         // Its memory keeps the runtime; `block::let_go` releases it.
-        let _ = Arc::into_raw(runtime::handle());
+        runtime::current().keep();
         for (index, port) in ports.iter().enumerate() {
             let channel = block.cast::<Channel>().add(index);
             let direction = channel::direction_of(port.direction);
@@ -148,10 +148,19 @@ unsafe fn goes_on(component: *mut Component) -> bool {
 /// # Safety
 /// The component was just made, and its arguments are in place.
 pub(crate) unsafe fn start(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { start_with(component, Seat::retain) };
+}
+
+/// Starts a component; `add_reference` adds that of its run.
+///
+/// # Safety
+/// As for [`start`], and `add_reference` may be called.
+unsafe fn start_with(component: *mut Component, add_reference: impl FnOnce(&Seat)) {
     // SAFETY: alive, by the caller's reference.
     let seat = unsafe { seat_of(component) };
     // The running component's own; `end` releases it.
-    seat.retain();
+    add_reference(seat);
     registry::enroll(seat);
     if exits::is_ending() || runtime::current().is_stopping() {
         // A component born while all are being stopped.
@@ -210,7 +219,9 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
                 channel::disconnect(channel);
             }
         }
-        drop_replaced(component);
+        if (*component).attention.load(Ordering::Relaxed) & PORT_REPLACED != 0 {
+            drop_replaced(component);
+        }
         heap::leave(component);
         (hooks::get().ended)(seat.id);
         let was_last = registry::retire(seat);
@@ -271,10 +282,21 @@ pub unsafe extern "C" fn hearth_component_new(
 /// Starts a component.
 ///
 /// # Safety
-/// As the header says: it was just made.
+/// As the header says: it was just made, and only the caller has a reference.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
-    // SAFETY: as the caller promises; compiled code runs, of some component, and holds no lock.
+    // SAFETY: as the caller promises.
+    let start = || unsafe { start_with(component, Seat::retain_alone) };
+    // SAFETY: compiled code runs, of some component, and holds no lock.
+    unsafe { simulation::deed(carrier::running(), "", ptr::null(), start) };
+}
+
+/// Starts a component of which others may have, or be adding, references.
+///
+/// # Safety
+/// It was just made, and the caller holds no lock.
+pub(crate) unsafe fn start_shared(component: *mut Component) {
+    // SAFETY: as the caller promises.
     unsafe { simulation::deed(carrier::running(), "", ptr::null(), || start(component)) };
 }
 
@@ -319,9 +341,9 @@ pub unsafe extern "C" fn hearth_port_assign(
             drop(ports);
             channel::release(replaced);
         } else {
-            ports.0.push((component, replaced));
-            drop(ports);
+            // First: its owner may end, and looks at the list only where it is told to.
             attend(seat_of(component), PORT_REPLACED);
+            ports.0.push((component, replaced));
         }
     }
 }

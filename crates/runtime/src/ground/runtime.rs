@@ -30,6 +30,8 @@ const PARTS_MAX: usize = 64;
 /// One runtime.
 pub(crate) struct Runtime {
     pub(super) options: OnceLock<RuntimeOptions>,
+    /// It is the process's own, which is never freed.
+    is_permanent: bool,
     parts: [OnceLock<Erased>; PARTS_MAX],
     /// New components are stopped at once.
     is_stopping: AtomicBool,
@@ -47,9 +49,10 @@ loom::lazy_static! {
 }
 
 impl Runtime {
-    /// Makes a runtime with these options; the process's own gets them later.
+    /// Makes a runtime with these options; without any, the process's own, which gets them later.
     pub(crate) fn new(options: Option<RuntimeOptions>) -> Arc<Runtime> {
         Arc::new(Runtime {
+            is_permanent: options.is_none(),
             options: options.map_or_else(OnceLock::new, OnceLock::from),
             parts: [const { OnceLock::new() }; PARTS_MAX],
             is_stopping: AtomicBool::new(false),
@@ -57,6 +60,25 @@ impl Runtime {
             threads: Mutex::new(0),
             changed: Condvar::new(),
         })
+    }
+
+    /// Adds a handle, for [`unkeep`](Runtime::unkeep) to drop. The caller's runtime has one.
+    pub(crate) fn keep(&self) {
+        if !self.is_permanent {
+            // SAFETY: every runtime is in an `Arc`, and this one has a handle.
+            unsafe { Arc::increment_strong_count(self) };
+        }
+    }
+
+    /// Drops a handle that [`keep`](Runtime::keep) added; the last one frees the runtime.
+    ///
+    /// # Safety
+    /// There is such a handle, and the caller uses the runtime no more.
+    pub(crate) unsafe fn unkeep(&self) {
+        if !self.is_permanent {
+            // SAFETY: as the caller promises.
+            unsafe { Arc::decrement_strong_count(self) };
+        }
     }
 
     /// Stops every component that starts from here on at once.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
+
+use hearth_sys::brief::Brief;
 
 use super::seat::{Identity, Seat};
 use crate::abi::{ComponentType, literal};
@@ -17,6 +18,7 @@ pub(crate) const MAIN: u64 = 1;
 
 /// The running components, in creation order, linked by their `neighbours`.
 struct Registry {
+    next_id: u64,
     first: *const Seat,
     last: *const Seat,
     running: usize,
@@ -31,21 +33,22 @@ struct Registry {
 // SAFETY: a seat is listed from its start to its end, and alive all that time.
 unsafe impl Send for Registry {}
 
-static REGISTRY: Part<Mutex<Option<Registry>>> = Part::new(|| Mutex::new(None));
-/// Signalled when the last component has ended.
-static EMPTY: Part<Condvar> = Part::new(Condvar::new);
-static NEXT_ID: Part<AtomicU64> = Part::new(|| AtomicU64::new(MAIN));
-
-fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
-    let mut registry = lock(&REGISTRY);
-    action(registry.get_or_insert_with(|| Registry {
+static REGISTRY: Part<Brief<Registry>> = Part::new(|| {
+    Brief::new(Registry {
+        next_id: MAIN,
         first: ptr::null(),
         last: ptr::null(),
         running: 0,
         users: 0,
         made: HashMap::new(),
         last_made: (0, 0),
-    }))
+    })
+});
+/// Signalled, under its lock, when the last component has ended.
+static EMPTY: Part<(Mutex<()>, Condvar)> = Part::new(Default::default);
+
+fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
+    action(&mut REGISTRY.lock())
 }
 
 impl Registry {
@@ -97,15 +100,17 @@ impl Registry {
 
 /// Assigns a new component its identity.
 pub(crate) fn identify(of: *const ComponentType) -> Identity {
-    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    let number = with(|registry| registry.make_one(of.addr()));
     // SAFETY: component types are static.
     let service = unsafe { (*of).service };
-    Identity {
-        id,
-        number,
-        service,
-    }
+    with(|registry| {
+        let id = registry.next_id;
+        registry.next_id += 1;
+        Identity {
+            id,
+            number: registry.make_one(of.addr()),
+            service,
+        }
+    })
 }
 
 /// Whether it is the main sequence.
@@ -130,25 +135,24 @@ pub(crate) fn enroll(seat: &Seat) {
 /// Removes a component that has ended. True when no other keeps the program alive.
 #[must_use]
 pub(crate) fn retire(seat: &Seat) -> bool {
-    with(|registry| {
+    let (running, users) = with(|registry| {
         registry.remove(seat);
         registry.running -= 1;
         registry.users -= usize::from(!seat.identity().service);
-        if registry.running == 0 {
-            EMPTY.notify_all();
-        }
-        registry.users == 0
-    })
+        (registry.running, registry.users)
+    });
+    if running == 0 {
+        let (mutex, changed) = &*EMPTY;
+        let _looking = lock(mutex);
+        changed.notify_all();
+    }
+    users == 0
 }
 
 /// Waits until no component runs.
 pub(crate) fn wait_until_empty() {
-    let is_busy = |registry: &mut Option<Registry>| {
-        registry
-            .as_ref()
-            .is_some_and(|registry| registry.running > 0)
-    };
-    drop(EMPTY.wait_while(lock(&REGISTRY), is_busy));
+    let (mutex, changed) = &*EMPTY;
+    drop(changed.wait_while(lock(mutex), |()| running() > 0));
 }
 
 /// Number of running components.

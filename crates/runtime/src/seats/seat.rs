@@ -222,9 +222,20 @@ impl Seat {
         }
     }
 
+    /// Adds a reference to the only one, which is the caller's.
+    pub(crate) fn retain_alone(&self) {
+        debug_assert_eq!(self.refs.load(Ordering::Relaxed), 1, "others have some");
+        self.refs.store(2, Ordering::Relaxed);
+    }
+
     /// Drops a reference. True when it was the last: the caller frees the component.
     #[must_use]
     pub(crate) fn release(&self) -> bool {
+        // Acquire: others' writes happen before the freeing. A single reference cannot be joined by
+        // another.
+        if self.refs.load(Ordering::Acquire) == 1 {
+            return true;
+        }
         // Release: this holder's writes happen before the freeing; Acquire by the fence below.
         if self.refs.fetch_sub(1, Ordering::Release) != 1 {
             return false;
@@ -236,6 +247,10 @@ impl Seat {
     /// Drops one owner of the memory; true if it was the last.
     #[must_use]
     pub(crate) fn let_go(&self) -> bool {
+        // As in `release`.
+        if self.holders.load(Ordering::Acquire) == 1 {
+            return true;
+        }
         if self.holders.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
