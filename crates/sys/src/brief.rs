@@ -1,6 +1,7 @@
 //! A lock for critical sections of some tens of instructions.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +36,10 @@ impl<T> Brief<T> {
         if self.is_held.swap(true, Ordering::Acquire) {
             self.wait();
         }
-        BriefGuard(self)
+        BriefGuard {
+            lock: self,
+            _value: PhantomData,
+        }
     }
 
     #[cold]
@@ -53,22 +57,39 @@ impl<T> Brief<T> {
 }
 
 /// A taken [`Brief`] lock; released when dropped.
+///
+/// Threads share a guard only if they may share its value:
+///
+/// ```compile_fail,E0277
+/// use hearth_sys::brief::Brief;
+/// use std::cell::Cell;
+///
+/// let lock = Brief::new(Cell::new(1));
+/// let guard = lock.lock();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| guard.set(2));
+/// });
+/// ```
 #[derive(Debug)]
-pub struct BriefGuard<'a, T>(&'a Brief<T>);
+pub struct BriefGuard<'a, T> {
+    lock: &'a Brief<T>,
+    /// Threads may share or be given a guard as if it were the value's unique borrow.
+    _value: PhantomData<&'a mut T>,
+}
 
 impl<T> Deref for BriefGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
         // SAFETY: this guard holds the lock.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for BriefGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this guard holds the lock.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
@@ -76,7 +97,7 @@ impl<T> Drop for BriefGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // Release: the next holder sees this one's writes.
-        self.0.is_held.store(false, Ordering::Release);
+        self.lock.is_held.store(false, Ordering::Release);
     }
 }
 
