@@ -3,13 +3,13 @@
 //! Safe functions over system calls, one module a matter. Nothing here knows what a component or a
 //! channel is, prints, or ends the process.
 //!
-//! For every program: [`affinity`], [`memory`], [`futex`], [`membarrier`], [`threading`], [`brief`],
-//! [`spin`], [`signal`], [`stack`], [`descriptor`], [`epoll`], [`epoll_once`], [`mod@select`],
-//! [`eventfd`], [`uring`], [`limits`], [`file_lock`], [`paths`], [`shared`], [`service`]. To measure:
-//! [`clock`], [`mapping`], [`policy`], [`usage`], [`schedule`], [`counters`], [`ping_pong`],
-//! [`semaphore`], [`procfs`]. To look at other processes and at people: [`process`], [`terminal`].
-//! What the system will not do comes back as a [`Refused`], with the reason and the next step.
-//! [`System`] is the part that can be imagined for a test.
+//! For every program: [`affinity`], [`memory`], [`futex`], [`membarrier`], [`threading`],
+//! [`brief`], [`spin`], [`signal`], [`stack`], [`descriptor`], [`epoll`], [`epoll_once`],
+//! [`mod@select`], [`eventfd`], [`uring`], [`limits`], [`file_lock`], [`paths`], [`shared`],
+//! [`service`]. To measure: [`clock`], [`mapping`], [`policy`], [`usage`], [`schedule`],
+//! [`counters`], [`ping_pong`], [`semaphore`], [`procfs`]. To look at other processes and at
+//! people: [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`],
+//! with the reason and the next step. [`System`] is the part that can be imagined for a test.
 //!
 //! ```
 //! use hearth_sys::clock::Clock;

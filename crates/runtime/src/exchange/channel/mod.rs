@@ -58,7 +58,7 @@ pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
 /// Operations without a partner after which a shared connection is tried for a better grade: more
-/// than the two or three of a connection made for one request and its answer. It is tried once, since
+/// than the two or three of a connection made for one request and its answer. It is tried once:
 /// some programs keep asking for things that the better grade cannot do.
 const RECONSIDERED: u8 = 4;
 
