@@ -9,6 +9,8 @@ use super::channel::{self, Channel};
 use super::values::heap;
 use crate::abi::{self, Component, ComponentType};
 use crate::ground::exits;
+#[cfg(not(loom))]
+use crate::ground::runtime::Runtime;
 use crate::seats::seat::{Seat, seat_of};
 
 /// The layout of a component's block of memory:
@@ -88,14 +90,14 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
         if (*seat).let_go() {
             let of = &*(*(*seat).component()).r#type;
             #[cfg(not(loom))]
-            let runtime = carrier::runtime_of((*seat).component());
+            let runtime = ptr::from_ref(carrier::runtime_of((*seat).component()));
             heap::leave((*seat).component());
             ptr::drop_in_place(seat.cast_mut());
             let block = seat.cast::<u8>().sub(Layout::of(of).seat);
             heap::free_common(block.cast_mut().cast());
             // From `make`. Models make their components themselves.
             #[cfg(not(loom))]
-            runtime.unkeep();
+            Runtime::release(runtime);
         }
     }
 }

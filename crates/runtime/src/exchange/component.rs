@@ -86,7 +86,7 @@ pub(crate) unsafe fn make(
             _ => (*component).passes_left = UNCOUNTED,
         }
         // Its memory keeps the runtime; `block::let_go` releases it.
-        runtime::current().keep();
+        runtime::current().retain();
         for (index, port) in ports.iter().enumerate() {
             let channel = block.cast::<Channel>().add(index);
             let direction = channel::direction_of(port.direction);

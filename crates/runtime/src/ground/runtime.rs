@@ -62,22 +62,25 @@ impl Runtime {
         })
     }
 
-    /// Adds a handle, for [`unkeep`](Runtime::unkeep) to drop. The caller's runtime has one.
-    pub(crate) fn keep(&self) {
+    /// Adds a handle, for [`release`](Runtime::release) to drop. The process's own needs none.
+    pub(crate) fn retain(&self) {
         if !self.is_permanent {
             // SAFETY: every runtime is in an `Arc`, and this one has a handle.
             unsafe { Arc::increment_strong_count(self) };
         }
     }
 
-    /// Drops a handle that [`keep`](Runtime::keep) added; the last one frees the runtime.
+    /// Drops a handle that [`retain`](Runtime::retain) added; the last one frees the runtime. Takes
+    /// a pointer, as no reference may outlast that.
     ///
     /// # Safety
     /// There is such a handle, and the caller uses the runtime no more.
-    pub(crate) unsafe fn unkeep(&self) {
-        if !self.is_permanent {
-            // SAFETY: as the caller promises.
-            unsafe { Arc::decrement_strong_count(self) };
+    pub(crate) unsafe fn release(runtime: *const Runtime) {
+        // SAFETY: alive by that handle; every runtime is in an `Arc`.
+        unsafe {
+            if !(*runtime).is_permanent {
+                Arc::decrement_strong_count(runtime);
+            }
         }
     }
 
