@@ -157,10 +157,14 @@ struct hearth_component {
     uint8_t attention;       /* atomic; not 0: hearth_next_pass must look, and no wait is light */
     uint8_t waiting;         /* the kind of wait: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
-    uint8_t moved;           /* private to the runtime */
+    uint8_t history;         /* HEARTH_MOVED, HEARTH_FOUND_SENDER */
 };
 
 #define HEARTH_STOPPED UINT32_MAX
+
+/* Bits of `history`. MOVED: private to the runtime. FOUND_SENDER: since a sender last served its
+ * wait in a select, a select of its has found a sender that waited. */
+enum { HEARTH_MOVED = 1, HEARTH_FOUND_SENDER = 2 };
 
 /* The labels of ExceptionType, in order; `raised` holds 1 + label. */
 enum {
@@ -388,11 +392,22 @@ static inline void hearth_ready_last(hearth_worker *worker, hearth_component *co
         worker->first = component;
     worker->last = component;
 }
-static inline void hearth_ready(hearth_worker *worker, hearth_component *component,
-                                hearth_waiting waiting)
+static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
 {
-    component->waiting = waiting;
+    component->waiting = HEARTH_WAITS_FOR_NOTHING;
     if (worker->next == NULL)
+        worker->next = component;
+    else
+        hearth_ready_last(worker, component);
+}
+/* A component that finds several messages between two waits runs behind the others: more of them
+ * will have sent by then, and each wait in a select costs a visit to all of its arms. */
+static inline void hearth_ready_selected(hearth_worker *worker, hearth_component *component)
+{
+    bool runs_next = worker->next == NULL && !(component->history & HEARTH_FOUND_SENDER);
+    component->history &= (uint8_t)~HEARTH_FOUND_SENDER;
+    component->waiting = HEARTH_SELECTED;
+    if (runs_next)
         worker->next = component;
     else
         hearth_ready_last(worker, component);
@@ -423,7 +438,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
             if (receiver) {
                 into->slot = 0;
                 receiver->received = value;
-                hearth_ready(worker, receiver, HEARTH_WAITS_FOR_NOTHING);
+                hearth_ready(worker, receiver);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -433,7 +448,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 into->served = ++worker->ticks;
                 receiver->received = value;
                 receiver->arm = into->arm;
-                hearth_ready(worker, receiver, HEARTH_SELECTED);
+                hearth_ready_selected(worker, receiver);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -460,7 +475,7 @@ static inline hearth_step hearth_receive_here(hearth_component *self, hearth_cha
                 out->slot = 0;
                 self->received = sender->received;
                 self->arm = 0;
-                hearth_ready(worker, sender, HEARTH_WAITS_FOR_NOTHING);
+                hearth_ready(worker, sender);
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -542,7 +557,8 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
             out->slot = 0;
             self->received = sender->received;
             self->arm = chosen;
-            hearth_ready(worker, sender, HEARTH_WAITS_FOR_NOTHING);
+            self->history |= HEARTH_FOUND_SENDER;
+            hearth_ready(worker, sender);
             hearth_leave(worker);
             return HEARTH_DONE;
         }

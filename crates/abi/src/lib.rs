@@ -251,9 +251,17 @@ pub struct Component {
     pub attention: AtomicU8,
     pub waiting: u8,
     pub outcome: u8,
-    /// Set once it has gone to another worker, after which its earlier wait is forgotten.
-    pub moved: u8,
+    /// Bits: [`MOVED`], [`FOUND_SENDER`].
+    pub history: u8,
 }
+
+/// Bit of `history` of a component that has gone to another worker, after which its earlier wait is
+/// forgotten.
+pub const MOVED: u8 = 1;
+
+/// Bit of `history` of a component whose selects have found a waiting sender since a sender last
+/// served its wait in one.
+pub const FOUND_SENDER: u8 = 2;
 
 /// Finds the sender that an acknowledge leaves here: it lies in the place of a light wait's words,
 /// since the component does not wait lightly.

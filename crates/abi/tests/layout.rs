@@ -80,7 +80,7 @@ fn header_and_mirror_agree() {
             "waits_in" = waits_in, "received" = received, "attention" = attention,
             "raised" = raised, "arm" = arm, "stage" = stage, "passes_left" = passes_left,
             "waiting" = waiting, "outcome" = outcome, "destination" = destination,
-            "heap" = heap, "moved" = moved, "held" = waits_at,
+            "heap" = heap, "history" = history, "held" = waits_at,
         }
         "hearth_port" = abi::Port {
             "name" = name, "direction" = direction, "payload" = payload, "offset" = offset,

@@ -15,7 +15,7 @@ use std::ptr;
 
 use super::transfer;
 use super::{Channel, Inner, Waiter};
-use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
+use crate::abi::{Arm, Component, DEFAULT, FOUND_SENDER, Site, Step, Type, Value};
 use crate::exchange::carrier::{self, Entered};
 use crate::exchange::values::object;
 use crate::seats::seat::{Registration, Seat, Waiting, next_round, seat_of};
@@ -149,7 +149,11 @@ pub(super) unsafe fn send(
             || moves && payload.flat && object::is_unique(payload, value);
         if needs_no_copy {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
-            carrier::ready_here(receiver);
+            if runs_behind(receiver) {
+                carrier::ready_here_last(receiver);
+            } else {
+                carrier::ready_here(receiver);
+            }
             return Some(Step::Done);
         }
         // A copy may take long and delays nobody. Meanwhile this thread may be detached: then
@@ -158,6 +162,24 @@ pub(super) unsafe fn send(
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
         carrier::wake(seat_of(receiver));
         Some(Step::Done)
+    }
+}
+
+/// Whether a component that has been served in a select runs behind the others. One that finds
+/// several messages between two waits does: more of the others will have sent by then, and each
+/// wait in a select costs a visit to all of its arms.
+///
+/// # Safety
+/// The caller may touch the component, which is served.
+unsafe fn runs_behind(component: *mut Component) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let history = &mut (*component).history;
+        let behind = (*component).waiting == SELECTED && *history & FOUND_SENDER != 0;
+        if behind {
+            *history &= !FOUND_SENDER;
+        }
+        behind
     }
 }
 
@@ -337,6 +359,7 @@ pub(super) unsafe fn select(
             channel.served.set(entered.tick());
             take(entered, component, channel, out);
             (*component).arm = index as u32;
+            (*component).history |= FOUND_SENDER;
             return Some(Step::Done);
         }
         if has_default {

@@ -87,7 +87,7 @@ pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component
         outcome: 0,
         destination: 0,
         heap: 0,
-        moved: 0,
+        history: 0,
     }
 }
 

@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::hub;
 use super::{Channel, Direction};
-use crate::abi::{self, Component, Step};
+use crate::abi::{self, Component, MOVED, Step};
 use crate::exchange::carrier::traffic::{End, Wait};
 use crate::exchange::carrier::{Entered, Linked};
 use crate::exchange::values::object;
@@ -19,7 +19,9 @@ use crate::seats::waiting;
 pub(crate) unsafe fn place_of(component: *mut Component) -> Option<*const Channel> {
     // SAFETY: as the caller promises.
     unsafe {
-        if std::mem::take(&mut (*component).moved) != 0 {
+        let history = &mut (*component).history;
+        if *history & MOVED != 0 {
+            *history &= !MOVED;
             return None;
         }
         match waiting::waiting_of(component) {

@@ -261,6 +261,15 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
     unsafe { (*home).push_soon(component) };
 }
 
+/// Queues it like [`ready_here`], but behind all others.
+///
+/// # Safety
+/// As for [`ready_here`].
+pub(crate) unsafe fn ready_here_last(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as their runtime.
+    unsafe { (*(*component).home.cast::<Worker>()).push(component) };
+}
+
 /// Number of workers on `cores` cores, if `asked` were requested.
 pub(crate) fn worker_count(asked: Option<usize>, cores: usize) -> usize {
     asked.unwrap_or_else(|| sensible_count(cores))

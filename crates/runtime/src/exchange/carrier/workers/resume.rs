@@ -6,7 +6,7 @@ use super::runner::{self, Lost, Runner};
 #[cfg(loom)]
 use super::world;
 use super::{Worker, all, home_of, set_home};
-use crate::abi::{Component, Step};
+use crate::abi::{Component, MOVED, Step};
 use crate::exchange::channel::{self, hub, light, link, peek};
 #[cfg(not(loom))]
 use crate::exchange::component;
@@ -165,7 +165,7 @@ impl Worker {
                 recorder.moved(id, self.shared.index as u16, index as u16);
             }
             // It has been settled, and may have released the half-channels of its wait since.
-            (*component).moved = 1;
+            (*component).history |= MOVED;
             home.post(component);
             true
         }
