@@ -250,9 +250,7 @@ impl Heap {
         let chunks = 1 << (region_shift(level) - CHUNK_SHIFT);
         let taken = POOLS.take(&SPACE, self.node.get() as usize, chunks)?;
         self.chunks.set(self.chunks.get() + chunks as usize);
-        if taken.is_zero {
-            IDLE.report_missed(chunks);
-        }
+        IDLE.report_missed(taken.missing);
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }

@@ -45,12 +45,11 @@ fn keep_up(heap: Option<&'static Heap>) {
     let mut done = forget_lent(UPKEEP_PIECES) + IDLE.follow_growth(UPKEEP_CHUNKS);
     let came = IDLE.came.swap(0, Ordering::Relaxed);
     let idle = POOLS.idle_about();
-    let beyond = idle.saturating_sub(IDLE.kept.load(Ordering::Relaxed));
+    let beyond = idle.saturating_sub(IDLE.kept());
     if beyond > 0 {
         let chunks = beyond.min(came.saturating_add(UPKEEP_CHUNKS));
         let given = idle::forget_idle(chunks, Forgotten::WithMetadata);
-        let all = IDLE.given.load(Ordering::Relaxed).saturating_add(given);
-        IDLE.given.store(all, Ordering::Relaxed);
+        IDLE.report_given(given);
         done += given;
     }
     // If the system refuses, the next call asks again.

@@ -46,28 +46,42 @@ fn lowest(word: u64) -> usize {
     word.trailing_zeros() as usize
 }
 
+fn highest(word: u64) -> usize {
+    word.ilog2() as usize
+}
+
 impl Hints<'_> {
     /// The lowest arena hinted to have room. None also if misleading bits took all tries.
     pub(crate) fn lowest(&self) -> Option<usize> {
+        self.find(lowest)
+    }
+
+    /// The highest, likewise.
+    pub(crate) fn highest(&self) -> Option<usize> {
+        self.find(highest)
+    }
+
+    #[inline]
+    fn find(&self, choose: fn(u64) -> usize) -> Option<usize> {
         // Relaxed will do: the caller checks the arena's word.
         for _ in 0..TRIES {
             let top = self.top.load(Ordering::Relaxed);
             if top == 0 {
                 return None;
             }
-            let middle = lowest(top);
+            let middle = choose(top);
             let bits = self.middle[middle].load(Ordering::Relaxed);
             if bits == 0 {
                 self.clear_top(middle);
                 continue;
             }
-            let low = middle << WORD_SHIFT | lowest(bits);
+            let low = middle << WORD_SHIFT | choose(bits);
             let bits = self.low[low].load(Ordering::Relaxed);
             if bits == 0 {
                 self.clear_middle(low);
                 continue;
             }
-            return Some(low << WORD_SHIFT | lowest(bits));
+            return Some(low << WORD_SHIFT | choose(bits));
         }
         None
     }

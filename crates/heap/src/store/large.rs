@@ -39,9 +39,8 @@ pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) 
         // A limit may leave too few addresses for arenas.
         return (map(size, align), true);
     };
-    if taken.is_zero {
-        IDLE.report_missed(chunks as u32);
-    }
+    IDLE.report_missed(taken.missing);
+    IDLE.report_large(0, chunks);
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     SPACE.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
     ask_huge(taken.chunk, chunks, size);
@@ -77,6 +76,7 @@ pub(crate) fn free(chunk: usize) -> bool {
     wipe(chunk, chunks);
     leave_huge(chunk, chunks);
     POOLS.give_many(&SPACE, chunk, chunks);
+    IDLE.report_large(chunks, 0);
     IDLE.report_idle(chunks as u32);
     true
 }
@@ -97,6 +97,7 @@ pub(crate) fn resize(chunk: usize, size: usize) -> bool {
                 Ordering::Relaxed,
             );
             ask_huge(chunk, wanted, size);
+            IDLE.report_large(has, wanted);
             true
         };
     }
@@ -109,6 +110,7 @@ pub(crate) fn resize(chunk: usize, size: usize) -> bool {
         leave_huge(chunk, has);
         ask_huge(chunk, wanted, size);
         POOLS.give_many(&SPACE, chunk + wanted, has - wanted);
+        IDLE.report_large(has, wanted);
     }
     true
 }
@@ -408,7 +410,7 @@ mod tests {
     use crate::ground::geometry::ARENA_BYTES;
     use crate::ground::os::{self, Access};
     use crate::store::space::SPACE;
-    use crate::{allocate, free, reallocate, usable_size};
+    use crate::{free, reallocate, usable_size};
 
     /// The kernel's flags of the mapping around an address.
     fn flags_of(address: usize) -> String {
@@ -429,6 +431,14 @@ mod tests {
             }
         }
         panic!("{address:#x} is nowhere");
+    }
+
+    fn has_flag(flags: &str, flag: &str) -> bool {
+        flags.split(' ').any(|one| one == flag)
+    }
+
+    fn has_huge_pages() -> bool {
+        fs::metadata("/sys/kernel/mm/transparent_hugepage").is_ok()
     }
 
     /// The system may place a mapping among arenas without reserved addresses.
@@ -455,25 +465,22 @@ mod tests {
         }
     }
 
-    /// Huge pages are asked for as far as the block fills them, and only while it lives.
+    /// In the first arenas huge pages are asked for as far as the block fills them by half, and
+    /// only while it lives.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn large_blocks_have_huge_pages() {
-        if fs::metadata("/sys/kernel/mm/transparent_hugepage").is_err() {
+        crate::begin();
+        if !has_huge_pages() {
             return;
         }
-        let block = allocate(9 << 20);
-        let start = block.expose_provenance();
-        let is_asked = |flags: &str| flags.split(' ').any(|flag| flag == "hg");
-        assert!(is_asked(&flags_of(start)));
-        assert!(is_asked(&flags_of(start + (8 << 20) - 1)));
-        assert!(!is_asked(&flags_of(start + (8 << 20))));
-        // SAFETY: allocated above, and not used any more.
-        unsafe { free(block) };
-        assert!(!is_asked(&flags_of(start)));
-        let block = allocate(4 << 20);
-        assert!(!is_asked(&flags_of(block.expose_provenance())));
-        // SAFETY: as above.
-        unsafe { free(block) };
+        let is_asked = |offset: usize| has_flag(&flags_of(SPACE.data() + offset), "hg");
+        for (bytes, asked) in [(3 << 20, 4 << 20), ((3 << 20) - 1, 2 << 20)] {
+            SPACE.advise_huge(0, bytes, true);
+            assert!(is_asked(0) && is_asked(asked - 1), "{bytes}");
+            assert!(!is_asked(asked), "{bytes}");
+            SPACE.advise_huge(0, bytes, false);
+            assert!(!is_asked(0), "{bytes}");
+        }
     }
 }

@@ -197,6 +197,8 @@ pub(crate) struct Taken {
     pub(crate) chunk: usize,
     /// Whether they are zero: never used, or given back to the system since.
     pub(crate) is_zero: bool,
+    /// Those without memory behind them.
+    pub(crate) missing: u32,
 }
 
 /// Memory to give back with idle chunks.
@@ -363,6 +365,7 @@ impl Pools {
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT | first as usize,
             is_zero: with_memory == 0,
+            missing: chunks - with_memory.count_ones(),
         })
     }
 
@@ -375,6 +378,7 @@ impl Pools {
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
+            missing: chunks,
         })
     }
 
@@ -523,6 +527,7 @@ impl Pools {
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
+            missing: (count as u32) << CHUNKS_SHIFT,
         })
     }
 
@@ -534,7 +539,7 @@ impl Pools {
         arena: usize,
         count: usize,
     ) -> Option<Taken> {
-        let mut is_zero = true;
+        let mut missing = 0;
         for i in arena..arena + count {
             let [free, used] = space.word(i);
             let claimed = free.compare_exchange(u64::MAX, 0, Ordering::SeqCst, Ordering::Relaxed);
@@ -549,13 +554,14 @@ impl Pools {
                 return None;
             }
             let with_memory = used.load(Ordering::Relaxed);
-            is_zero &= with_memory == 0;
+            missing += with_memory.count_zeros();
             self.count_idle(-(with_memory.count_ones() as i32));
             self.hint(space, node, i, [u64::MAX, 0]);
         }
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
-            is_zero,
+            is_zero: missing == (count as u32) << CHUNKS_SHIFT,
+            missing,
         })
     }
 
@@ -650,7 +656,7 @@ impl Pools {
     }
 
     /// Gives memory behind idle chunks of one arena of a node back to the system, up to `chunks`;
-    /// returns how many.
+    /// returns how many. The highest go first, as the lowest are taken first.
     pub(crate) fn forget_idle(
         &self,
         space: &impl Arenas,
@@ -658,19 +664,19 @@ impl Pools {
         chunks: u32,
         what: Forgotten,
     ) -> u32 {
-        let Some(arena) = self.hinted(space, node, IDLE) else {
+        let hints = self.hints(space, node, IDLE);
+        let Some(arena) = hints.highest() else {
             return 0;
         };
+        let arena = space.arenas_of_node() * node + arena;
         let idle = idle_chunks(space.word(arena));
         if idle == 0 {
             self.hint_all(space, node, arena);
             return 0;
         }
-        let first = idle.trailing_zeros();
-        let count = (!(idle >> first))
-            .trailing_zeros()
-            .min(chunks)
-            .min(64 - first);
+        let above = idle.leading_zeros();
+        let count = (!(idle << above)).leading_zeros().min(chunks);
+        let first = 64 - above - count;
         if self.forget(space, arena, words::ones(count) << first, what) {
             count
         } else {

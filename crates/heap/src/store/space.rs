@@ -167,10 +167,12 @@ pub(crate) const ACCOUNT_BYTES: usize = {
 const LEFT_MIN: usize = 16 << 20;
 
 /// The first arenas of a node have no huge pages: the first touch of a small block would bring two
-/// megabytes in, and take as long. Beyond these 64 MiB the system decides.
+/// megabytes in, and take as long. Beyond these 64 MiB the system decides. With huge pages asked
+/// for beyond 8 MiB, programs that touch more than their caches hold were up to a tenth faster, but
+/// 50 threads with small heaps had 56 MiB resident instead of 34.
 const ARENAS_SMALL: usize = 16;
 
-/// Bytes of a huge page. A large block asks only for whole ones, as its end may never be used.
+/// Bytes of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// The least arenas per node where nodes are told apart: one top word of hints.
@@ -374,11 +376,12 @@ impl Space {
         };
     }
 
-    /// Asks for huge pages behind the whole arenas of a large block, or withdraws that for a node's
-    /// first arenas. Elsewhere it stays, as small blocks there may have huge pages, too.
+    /// Asks for huge pages behind a large block of whole arenas, or withdraws that for a node's
+    /// first arenas. Elsewhere it stays, as small blocks there may have huge pages, too. A last
+    /// huge page that the block fills by half counts: it replaces 256 faults or more.
     pub(crate) fn advise_huge(&self, arena: usize, bytes: usize, wanted: bool) {
         let is_small = arena & (self.arenas_of_node() - 1) < ARENAS_SMALL;
-        let bytes = bytes & !(HUGE_PAGE - 1);
+        let bytes = (bytes + HUGE_PAGE / 2) & !(HUGE_PAGE - 1);
         if bytes != 0 && (wanted || is_small) {
             let start = self.data() + (arena << ARENA_SHIFT);
             self.may_be_huge.store(true, Ordering::Relaxed);

@@ -196,6 +196,33 @@ fn whole_arenas_of_a_small_space_are_used_again() {
     }
 }
 
+/// Chunks that are taken next keep their memory, and takers learn how much they will fault in.
+#[test]
+fn the_lowest_chunks_are_taken_and_the_highest_given_back() {
+    let (space, pools) = (Space::new(), Pools::new());
+    assert!(space.make_of(16, 1), "there are addresses");
+    let take = |arenas| {
+        let taken = pools.take_arenas(&space, 0, arenas);
+        taken.expect("there are addresses")
+    };
+    let first = take(3);
+    assert_eq!((first.is_zero, first.missing), (true, 3 * 64));
+    pools.give_many(&space, first.chunk, 3 * 64);
+    let give_back = |chunks| {
+        let given = pools.forget_idle(&space, 0, chunks, Forgotten::Data);
+        assert_eq!(given, chunks);
+    };
+    give_back(64);
+    give_back(10);
+    let used = |arena: usize| space.word(arena)[1].load(Ordering::Relaxed);
+    assert_eq!([used(0), used(1), used(2)], [u64::MAX, u64::MAX >> 10, 0]);
+    let again = take(1);
+    assert_eq!((again.chunk, again.missing), (0, 0));
+    let rest = take(2);
+    assert_eq!((rest.chunk, rest.missing), (64, 64 + 10));
+    assert!(!rest.is_zero);
+}
+
 /// Whether the metadata of a chunk's regions has memory.
 fn has_account(space: &Space, chunk: usize) -> bool {
     let region = RegionId::at(PAGE_LEVEL, chunk << CHUNK_SHIFT);
