@@ -20,7 +20,7 @@ use crate::store::region::{KINDS, Kind};
 const ROOM: usize = 62;
 /// The limit after a component's cache has grown once.
 const ROOM_GROWN: u32 = 15;
-const ROOM_MAX: usize = 1022;
+const ROOM_MAX: usize = 2046;
 
 /// A stack of blocks. The top is kept apart, so that an allocation's result does not wait for the
 /// count.
@@ -57,8 +57,8 @@ const fn limit_first(level: usize) -> u32 {
 const fn limit_max(level: usize) -> u32 {
     match level {
         0 => ROOM_MAX as u32,
-        1 => ROOM_MAX as u32 / 2,
-        2 => ROOM as u32,
+        1 => ROOM_MAX as u32,
+        2 => ROOM_MAX as u32 / 4,
         _ => limit_first(level),
     }
 }
@@ -105,6 +105,18 @@ impl Cache {
         true
     }
 
+    /// Begins to take blocks off the top, up to `most`.
+    #[inline]
+    pub(crate) fn shed(&self, most: u32) -> Shed<'_> {
+        let count = self.count.get();
+        Shed {
+            cache: self,
+            top: self.top.get(),
+            count,
+            last: count.saturating_sub(most),
+        }
+    }
+
     /// Begins to fill the cache, which is empty.
     #[inline]
     pub(crate) fn refill(&self) -> Refill<'_> {
@@ -141,6 +153,41 @@ impl Cache {
     /// Room for further blocks.
     pub(crate) fn room(&self) -> u32 {
         self.limit.get() - self.count.get().min(self.limit.get())
+    }
+}
+
+/// Blocks that leave a cache one by one. They have left it once this is dropped.
+pub(crate) struct Shed<'a> {
+    cache: &'a Cache,
+    top: usize,
+    count: u32,
+    /// The count at which no more are taken.
+    last: u32,
+}
+
+impl Iterator for Shed<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.count == self.last {
+            return None;
+        }
+        self.count -= 1;
+        // SAFETY: a cache never counts more than its limit.
+        let below = unsafe { self.cache.below(self.count) }.get();
+        Some(core::mem::replace(&mut self.top, below))
+    }
+}
+
+impl Drop for Shed<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // A cache without room may be shared, and must not be written to.
+        if self.cache.count.get() != self.count {
+            self.cache.top.set(self.top);
+            self.cache.count.set(self.count);
+        }
     }
 }
 

@@ -21,7 +21,9 @@
 use core::sync::atomic::Ordering;
 
 use crate::ground::faults::{Checked, Fault};
-use crate::ground::geometry::{Class, GRANULES_MAX, RegionId, granule_bytes, granule_shift};
+use crate::ground::geometry::{
+    Class, GRANULES_MAX, RegionId, granule_bytes, granule_shift, region_shift,
+};
 use crate::ground::os::PAGE;
 use crate::ground::{harden, meter, real_time, words};
 use crate::heap::cache::filled_at_once;
@@ -42,6 +44,15 @@ pub(crate) fn is_wanted() -> bool {
     !harden::is_checking() && !real_time::is_on()
 }
 
+/// Blocks that begin in one region.
+struct Run {
+    /// An offset in the region.
+    within: usize,
+    /// The granules where they begin.
+    begins: u64,
+    count: u32,
+}
+
 impl Heap {
     /// Whether a class has deferred blocks.
     #[inline]
@@ -49,116 +60,93 @@ impl Heap {
         class.level() < PAGE_LEVEL && self.deferred.get() >> class.number() & 1 == 1
     }
 
-    /// Takes back a block that does not fit its cache.
+    /// Takes back a block that does not fit its cache, and up to `more` that were freed before it
+    /// and are still in the cache: most often they share a region, and its words are changed once.
     #[inline]
-    pub(crate) fn defer(&self, class: Class, block: usize) -> Checked {
+    pub(crate) fn defer(&self, class: Class, block: usize, more: u32) -> Checked {
         match class.level() {
-            0 => self.defer_on::<0>(class, block),
-            1 => self.defer_on::<1>(class, block),
-            2 if class.bytes() < PAGE => self.defer_on::<2>(class, block),
+            0 if self.defers.get() => self.defer_on::<0>(class, block, more),
+            1 if self.defers.get() => self.defer_on::<1>(class, block, more),
+            2 if self.defers.get() && class.bytes() < PAGE => {
+                self.defer_on::<2>(class, block, more)
+            }
             _ => self.restore_one(class, block),
         }
     }
 
-    #[inline]
-    fn defer_on<const LEVEL: usize>(&self, class: Class, block: usize) -> Checked {
-        let offset = block - self.data.get();
-        let region = RegionId::at(LEVEL, offset);
+    #[inline(always)]
+    fn defer_on<const LEVEL: usize>(&self, class: Class, block: usize, more: u32) -> Checked {
+        let data = self.data.get();
+        let mut others = self.caches.of(Kind::pure(class)).shed(more);
+        let mut run = Run {
+            within: block - data,
+            begins: 0,
+            count: 0,
+        };
+        let mut wrong = 0;
+        let mut next = block;
+        loop {
+            let offset = next - data;
+            if (offset ^ run.within) >> region_shift(LEVEL) != 0 {
+                wrong |= self.defer_run::<LEVEL>(&run, class);
+                (run.begins, run.count) = (0, 0);
+            }
+            run.within = offset;
+            let begin = 1u64 << (offset >> granule_shift(LEVEL) & 63);
+            if run.begins & begin == 0 && offset & (granule_bytes(LEVEL) - 1) == 0 {
+                run.begins |= begin;
+                run.count += 1;
+            } else {
+                wrong = next;
+            }
+            let Some(other) = others.next() else {
+                break;
+            };
+            next = other;
+        }
+        match wrong | self.defer_run::<LEVEL>(&run, class) {
+            0 => Ok(()),
+            wrong => Err((wrong, Fault::NotABlock)),
+        }
+    }
+
+    /// Takes back blocks of one region. Returns 0, or an address where no block begins.
+    #[inline(always)]
+    fn defer_run<const LEVEL: usize>(&self, run: &Run, class: Class) -> usize {
+        let region = RegionId::at(LEVEL, run.within);
+        let words = self.region(region);
+        let (free, starts) = (words.free.get(), words.starts.get());
+        let (blocks, mut count) = (run.begins & starts & !free, run.count);
+        let mut wrong = 0;
+        if blocks != run.begins {
+            (wrong, count) = self.first_wrong(region, run.begins & !blocks, blocks);
+        }
         let grade = self.grade(region).get();
         let own = DEFERRED + class.number() as u8;
         if is_claimed(grade) && grade != own {
-            let is_done = self.coalesce_one::<LEVEL>(region, class, offset);
-            return if is_done {
-                Ok(())
-            } else {
-                Err((block, Fault::NotABlock))
-            };
-        }
-        if !self.defers.get() {
-            return self.restore_one(class, block);
-        }
-        if !self.note_deferred::<LEVEL>(region, class, offset) {
-            return Err((block, Fault::NotABlock));
-        }
-        if grade != own {
-            self.unlink(region, LEVEL, grade);
-            self.link_deferred(region, class);
-        }
-        Ok(())
-    }
-
-    /// Defers a block if its region has deferred blocks of the class already. False otherwise, or
-    /// if there is no such block.
-    #[inline(always)]
-    pub(crate) fn try_defer(&self, class: Class, offset: usize) -> bool {
-        // Makes all that depends on the level constant.
-        match class.level() {
-            0 => self.try_defer_on::<0>(class, offset, false),
-            1 => self.try_defer_on::<1>(class, offset, false),
-            2 => self.try_defer_on::<2>(class, offset, false),
-            _ => false,
-        }
-    }
-
-    /// Likewise on a constant level; `is_pure`: all blocks of the region are of the class.
-    #[inline(always)]
-    pub(crate) fn try_defer_on<const LEVEL: usize>(
-        &self,
-        class: Class,
-        offset: usize,
-        is_pure: bool,
-    ) -> bool {
-        let region = RegionId::at(LEVEL, offset);
-        let is_listed = if is_pure {
-            let words = self.region(region);
-            words.starts.get() & words.free.get() != 0
+            // Cut from now, or with deferred blocks of another class.
+            words
+                .free
+                .set(free | words::spread(blocks, class.granules()));
+            words.starts.set(starts & !blocks);
         } else {
-            self.grade(region).get() == DEFERRED + class.number() as u8
-        };
-        is_listed && self.note_deferred::<LEVEL>(region, class, offset)
-    }
-
-    /// Sets a block's bit. False if there is no such block, or it is deferred already.
-    #[inline(always)]
-    fn note_deferred<const LEVEL: usize>(
-        &self,
-        region: RegionId,
-        class: Class,
-        offset: usize,
-    ) -> bool {
-        let words = self.region(region);
-        let free = words.free.get();
-        let begin = 1u64 << (offset >> granule_shift(LEVEL) & 63);
-        if words.starts.get() & !free & begin == 0 || offset & (granule_bytes(LEVEL) - 1) != 0 {
-            return false;
+            words.free.set(free | blocks);
+            if grade != own {
+                self.unlink(region, LEVEL, grade);
+                self.link_deferred(region, class);
+            }
         }
-        words.free.set(free | begin);
         let bytes = (class.number() + 1 - LEVEL * GRANULES_MAX) << granule_shift(LEVEL);
-        self.used.set(self.used.get() - bytes);
-        true
+        self.used.set(self.used.get() - count as usize * bytes);
+        wrong
     }
 
-    /// Takes a block back to a region that is in no list of grades. False if there is no such
-    /// block, or it is deferred.
-    #[inline]
-    fn coalesce_one<const LEVEL: usize>(
-        &self,
-        region: RegionId,
-        class: Class,
-        offset: usize,
-    ) -> bool {
-        let words = self.region(region);
-        let (free, starts) = (words.free.get(), words.starts.get());
-        let begin = 1u64 << (offset >> granule_shift(LEVEL) & 63);
-        if starts & !free & begin == 0 || offset & (granule_bytes(LEVEL) - 1) != 0 {
-            return false;
-        }
-        words
-            .free
-            .set(free | words::spread(begin, class.granules()));
-        words.starts.set(starts & !begin);
-        self.used.set(self.used.get() - class.bytes());
-        true
+    /// The address of the first of some granules, and how many blocks there are beside them.
+    #[cold]
+    fn first_wrong(&self, region: RegionId, wrong: u64, blocks: u64) -> (usize, u32) {
+        let first = (wrong.trailing_zeros() as usize) << granule_shift(region.level());
+        let address = self.data.get() + region.offset() + first;
+        (address, blocks.count_ones())
     }
 
     /// Whether blocks of a region, all of one class, may become deferred.

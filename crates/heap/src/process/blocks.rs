@@ -205,19 +205,23 @@ pub unsafe fn free(block: *mut u8) {
 #[inline(never)]
 fn free_uncached(heap: &'static Heap, offset: usize, kind: Kind) {
     match kind.class() {
-        // A KiB is one region there, all of one class.
-        Some(class) if class.level() == 0 => free_deferred(heap, class, offset, |heap| {
-            heap.try_defer_on::<0>(class, offset, true)
-        }),
         Some(class) => free_above(heap, class, offset),
         None => free_mixed(heap, offset, kind.level()),
     }
 }
 
-/// The same, of a higher level or in a mixed KiB.
-#[inline(never)]
+/// Frees a block whose cache is full.
+#[inline(always)]
 fn free_above(heap: &'static Heap, class: Class, offset: usize) {
-    free_deferred(heap, class, offset, |heap| heap.try_defer(class, offset));
+    let address = heap.data.get() + offset;
+    // The top block was freed just now.
+    if heap.caches.of_thread(Kind::pure(class)).is_top(address)
+        || harden::is_checking()
+        || !heap.handshake.begin()
+    {
+        return free_slow(heap, address);
+    }
+    in_turn(heap, |heap| free_full(heap, class, address));
 }
 
 /// Frees a block in a mixed KiB: the region's words give its class.
@@ -240,36 +244,6 @@ fn free_mixed_on(heap: &'static Heap, offset: usize, level: usize) {
         Some(class) => free_above(heap, class, offset),
         None => free_slow(heap, address),
     }
-}
-
-/// Frees a block whose cache is full: one more deferred block of its region, if that has some.
-#[inline(always)]
-fn free_deferred(
-    heap: &'static Heap,
-    class: Class,
-    offset: usize,
-    try_defer: impl FnOnce(&Heap) -> bool,
-) {
-    let address = heap.data.get() + offset;
-    // The top block was freed just now.
-    if heap.caches.of_thread(Kind::pure(class)).is_top(address) || !heap.handshake.begin() {
-        return free_slow(heap, address);
-    }
-    if try_defer(heap) {
-        heap.handshake.end();
-    } else {
-        free_unlisted(heap, class, address);
-    }
-}
-
-/// Frees the first deferred block of a region, or one that makes the cache grow. A turn has begun.
-#[inline(never)]
-fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
-    if harden::is_checking() {
-        heap.handshake.end();
-        return free_slow(heap, address);
-    }
-    in_turn(heap, |heap| free_full(heap, class, address));
 }
 
 /// Frees a block that is not this heap's: in the region whose marks are kept back, or elsewhere.

@@ -24,7 +24,7 @@ pub(crate) enum Found {
 
 pub(crate) const CASES: &[(&str, Found)] = &[
     ("small-twice", Found::NotABlock),
-    ("small-twice-later", Found::Unseen),
+    ("small-twice-later", Found::NotABlock),
     ("small-twice-elsewhere", Found::NotABlock),
     ("small-here-and-elsewhere", Found::Unseen),
     ("medium-twice", Found::NotABlock),

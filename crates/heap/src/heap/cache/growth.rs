@@ -12,8 +12,8 @@ use super::{ROOM, ROOM_GROWN, ROOM_MAX, filled_at_once, limit_max};
 const STEP: u32 = 64;
 /// Bytes of blocks that a thread's caches may hold beyond their first limits: this, a few thousand
 /// small blocks, plus a fraction of the bytes in use, which counts little in what is resident.
-const GROWN_MIN: usize = 256 << 10;
-const GROWN_OF_USED: usize = 32;
+const GROWN_MIN: usize = 1 << 20;
+const GROWN_OF_USED: usize = 8;
 /// The same for a component's heap.
 const GROWN_MIN_PRIVATE: usize = 16 << 10;
 const GROWN_OF_USED_PRIVATE: usize = 8;
@@ -131,28 +131,26 @@ impl Heap {
         }
     }
 
-    /// Takes back a block whose cache is full: the cache grows, or the block is deferred.
+    /// Takes back a block whose cache is full: the cache grows, or the block is deferred, and
+    /// others with it, so that the next blocks find room.
     #[inline(never)]
     pub(crate) fn take_back_full(&self, class: Class, block: usize) -> Checked {
         let cache = self.caches.of(Kind::pure(class));
         if (self.make_cache(class) || self.grow_cache(class)) && cache.push(block) {
             return Ok(());
         }
-        self.defer(class, block)?;
+        let more = (drained_at_once(class.level()) - 1).min(cache.limit.get() / 2);
+        self.defer(class, block, more)?;
         self.coalesce_some();
         self.shrink_caches()
     }
 
     /// Moves some blocks from a cache to their regions.
     fn drain(&self, class: Class) -> Checked {
-        let cache = self.caches.of(Kind::pure(class));
-        for _ in 0..drained_at_once(class.level()) {
-            match cache.pop() {
-                0 => break,
-                block => self.defer(class, block)?,
-            }
+        match self.caches.of(Kind::pure(class)).pop() {
+            0 => Ok(()),
+            block => self.defer(class, block, drained_at_once(class.level()) - 1),
         }
-        Ok(())
     }
 
     /// Drains one cache of a shrinking heap: each block in it may be the last of its chunk. Every
