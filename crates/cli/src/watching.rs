@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use hearth_driver::expected::Expected;
-use hearth_report::run;
+use hearth_report::run::{self, Process};
 use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::shared;
 use hearth_sys::signal::{self, Signals};
@@ -116,13 +116,14 @@ impl Watching {
                     output::replace(path, &trace::bytes(&recording, &program))?;
                 }
                 if let Some(path) = &self.report {
-                    let page = run::page(&recording, &program, expected().as_ref());
+                    let process = ended.signal().map_or(Process::Ended, Process::Killed);
+                    let page = run::page(&recording, &program, process, expected().as_ref());
                     output::replace(path, page.as_bytes())?;
                 }
                 if recording.events_lost > 0 {
                     eprintln!(
-                        "hearth: note: {} events do not fit into {} bytes and are missing, the earliest; \
-                         --watch-window takes more",
+                        "hearth: note: the first {} events are missing: they do not fit into {} bytes; \
+                         a larger --watch-window keeps more",
                         recording.events_lost, self.window
                     );
                 }

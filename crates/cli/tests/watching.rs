@@ -220,16 +220,23 @@ fn a_page_begins_with_what_went_wrong() {
 }
 
 #[test]
-fn a_signal_leaves_a_whole_trace() {
+fn a_signal_leaves_a_whole_trace_and_a_page_that_says_so() {
     let program = program("watching-signal", WAITS);
     let path = program.with_extension("pftrace");
-    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-KILL", 137)] {
+    let page = program.with_extension("html");
+    for (signal, code, end) in [
+        ("-INT", 130, "was interrupted"),
+        ("-TERM", 143, "was told to end"),
+        ("-KILL", 137, "was killed by signal 9"),
+    ] {
         let _ = fs::remove_file(&path);
         let mut child = hearth()
             .arg("run")
             .arg(&program)
             .arg("--trace")
             .arg(&path)
+            .arg("--report")
+            .arg(&page)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -259,6 +266,8 @@ fn a_signal_leaves_a_whole_trace() {
         );
         let trace = read(&path);
         assert!(!times(&trace, "Reader", "running").is_empty(), "{signal}");
+        let page = fs::read_to_string(&page).expect("it is written");
+        assert!(page.contains(&format!("; it {end}.")), "{signal}");
     }
 }
 
@@ -311,7 +320,10 @@ fn what_does_not_fit_is_counted() {
     .expect("it is ours");
     let ended = run(&program, &["--watch-window", "0"], &path);
     let told = ended.stderr;
-    assert!(told.contains("events do not fit into 0 bytes"), "{told}");
+    assert!(
+        told.contains("events are missing: they do not fit into 0 bytes"),
+        "{told}"
+    );
 }
 
 #[test]

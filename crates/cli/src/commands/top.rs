@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use hearth_draw::scale::Unit;
-use hearth_report::run::{doing, latest, summary};
+use hearth_report::run::{self, doing, latest};
 use hearth_sys::process::Process;
 use hearth_sys::terminal::Keys;
 use hearth_sys::{Reason, Refused};
@@ -43,7 +43,7 @@ pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
     };
     match keys {
         Some(keys) => screens(&source, &keys, arguments.count.unwrap_or(u64::MAX)),
-        None => output::write(text(&recording, source.goes_on(), None, ROWS)),
+        None => output::write(text(&recording, source.state(), None, ROWS)),
     }
 }
 
@@ -151,11 +151,11 @@ impl Source {
         }
     }
 
-    /// None where only a file is known.
-    fn goes_on(&self) -> Option<bool> {
+    fn state(&self) -> run::Process {
         match self {
-            Source::Process { process, .. } => Some(process.is_there()),
-            Source::File(..) => None,
+            Source::Process { process, .. } if process.is_there() => run::Process::Runs,
+            Source::Process { .. } => run::Process::Ended,
+            Source::File(..) => run::Process::Unknown,
         }
     }
 }
@@ -175,7 +175,7 @@ type Before = (u64, HashMap<u64, (u64, u64)>);
 /// The table, components that ran most since the last reading first; in at most 80 columns.
 fn text(
     recording: &Recording,
-    goes_on: Option<bool>,
+    process: run::Process,
     before: Option<&Before>,
     rows: usize,
 ) -> String {
@@ -195,7 +195,7 @@ fn text(
     };
     let mut text = format!(
         "{}\n{} running, {} ready, {} waiting, {} ended\n\n",
-        summary(recording, goes_on).replace("; it ", ";\nit "),
+        run::summary(recording, process).replace("; it ", ";\nit "),
         count(|state| matches!(state, State::Running)),
         count(|state| matches!(state, State::Ready)),
         count(|state| matches!(state, State::Waiting(_))),
@@ -286,7 +286,7 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
             lines => lines + 2,
         };
         let rows = rows.saturating_sub(7 + lately);
-        let text = text(&recording, source.goes_on(), before.as_ref(), rows);
+        let text = text(&recording, source.state(), before.as_ref(), rows);
         let times = recording.components.iter();
         let times = times
             .map(|one| (one.id, (one.running, one.ready)))

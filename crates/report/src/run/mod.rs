@@ -18,20 +18,38 @@ use hearth_watch::{Carrying, Component, Ending, Recording, State};
 
 pub use moves::latest;
 
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+
 /// The most components, channels and moves with a row; the others are added up.
 const ROWS: usize = 40;
 
+/// The state of a program's process, which alone tells how a run without a recorded end ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    Runs,
+    Ended,
+    /// A signal ended it, by number.
+    Killed(i32),
+    Unknown,
+}
+
 /// The page of a program's run, with its expectations if they are known.
-pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -> String {
+pub fn page(
+    recording: &Recording,
+    program: &str,
+    process: Process,
+    expected: Option<&Expected>,
+) -> String {
     let mut page = Page::new(&format!("{program}: its run"));
     if let Some(section) = failure::section(recording) {
         page.first(section);
     }
-    page.lead(&summary(recording, None));
+    page.lead(&summary(recording, process));
     if recording.events_lost > 0 {
         let lines = [format!(
             "{} earlier events are not kept, so the timeline has the end of the run. The sums are of all \
-             of it. --watch-window keeps more.",
+             of it. A larger --watch-window keeps more.",
             recording.events_lost
         )];
         page.callout(Tone::Note, "A part of the events", &lines);
@@ -46,19 +64,20 @@ pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -
     page.footer("Written by hearth run --report. What the words mean: docs/report.md.");
     page.html()
 }
-/// ComparedComponent line of all of it.
-///
-/// Only the process tells whether a program without a recorded end is still running.
-pub fn summary(recording: &Recording, goes_on: Option<bool>) -> String {
+/// One line of all of it.
+pub fn summary(recording: &Recording, process: Process) -> String {
     let sum = Sum::of(&recording.components);
-    let end = match (recording.ending, goes_on) {
+    let end = match (recording.ending, process) {
         (Ending::Code(code), _) => match failure::in_short(recording) {
             Some(reason) => format!("ended with code {code}: {reason}"),
+            // The runtime ends so after a signal.
+            None if code > 128 => by_signal(code as i32 - 128),
             None => format!("ended with code {code}"),
         },
-        (Ending::Open, Some(true)) => "is still running".to_owned(),
-        (Ending::Open, Some(false)) => "was killed".to_owned(),
-        (Ending::Open, None) => "was killed, or is still running".to_owned(),
+        (Ending::Open, Process::Runs) => "is still running".to_owned(),
+        (Ending::Open, Process::Killed(signal)) => by_signal(signal),
+        (Ending::Open, Process::Ended) => "was killed".to_owned(),
+        (Ending::Open, Process::Unknown) => "was killed, or is still running".to_owned(),
     };
     let carrier = match recording.carrying {
         Carrying::Workers => counted(recording.workers.len(), "worker"),
@@ -73,6 +92,14 @@ pub fn summary(recording: &Recording, goes_on: Option<bool>) -> String {
         time(recording.ns),
         time(sum.running),
     )
+}
+
+fn by_signal(signal: i32) -> String {
+    match signal {
+        SIGINT => "was interrupted".to_owned(),
+        SIGTERM => "was told to end".to_owned(),
+        signal => format!("was killed by signal {signal}"),
+    }
 }
 
 /// A time as people read it.
