@@ -37,6 +37,11 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         let environment = environment(arguments);
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
     }
+    // The program writes these itself, and knows only a variable's name.
+    let logs = arguments.heap_log.iter().chain(&arguments.place_log);
+    for log in logs.filter(|log| !log.exists()) {
+        output::try_out(log)?;
+    }
     let recording = Watching::asked(arguments)?;
     let run_options = RunOptions {
         place: arguments.place.clone(),
