@@ -55,8 +55,8 @@ const ALLOCATE_LARGE: Worst = Worst {
     touches: 1000,
 };
 const FREE: Worst = Worst {
-    steps: 28,
-    touches: 230,
+    steps: 56,
+    touches: 340,
 };
 
 fn check(what: &str, blocks: usize, worst: Worst, bound: Worst) {

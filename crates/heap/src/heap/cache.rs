@@ -57,8 +57,8 @@ const fn limit_first(level: usize) -> u32 {
 const fn limit_max(level: usize) -> u32 {
     match level {
         0 => ROOM_MAX as u32,
-        1 => ROOM_MAX as u32,
-        2 => ROOM_MAX as u32 / 4,
+        1 => ROOM_MAX as u32 / 2 - 1,
+        2 => ROOM as u32,
         _ => limit_first(level),
     }
 }

@@ -30,11 +30,12 @@ use crate::heap::cache::filled_at_once;
 use crate::heap::state::{DEFERRED, Heap, is_claimed};
 use crate::store::region::{KIB_SHIFT, Kind, PAGE_LEVEL};
 
-/// Bytes beyond a multiple of those in use from which memory counts as much: then each region that
-/// gets its first deferred block has others coalesced. With 4 MiB, runs of recurring sizes
-/// (`in-runs`, 10 MiB) took an eighth more instructions.
+/// Bytes beyond a multiple of those in use from which memory counts as much: then each full cache
+/// that gives blocks back has others coalesced. With 4 MiB, runs of recurring sizes (`in-runs`, 10
+/// MiB) took an eighth more instructions. With four regions, shifting sizes (`fragment 64 42`) had
+/// 2.26 times what was live resident instead of 2.22.
 const MUCH_BEYOND: usize = 16 << 20;
-const COALESCED_BEYOND: u32 = 4;
+const COALESCED_BEYOND: u32 = 8;
 /// Regions that an allocation takes blocks from, at most.
 const TAKEN_FROM: u32 = 4;
 

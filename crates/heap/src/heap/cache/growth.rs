@@ -6,14 +6,14 @@ use crate::ground::harden;
 use crate::heap::state::Heap;
 use crate::store::region::Kind;
 
-use super::{ROOM, ROOM_GROWN, ROOM_MAX, filled_at_once, limit_max};
+use super::{ROOM, ROOM_GROWN, filled_at_once, limit_max};
 
 /// Growth of the limit, above the first.
 const STEP: u32 = 64;
 /// Bytes of blocks that a thread's caches may hold beyond their first limits: this, a few thousand
 /// small blocks, plus a fraction of the bytes in use, which counts little in what is resident.
 const GROWN_MIN: usize = 1 << 20;
-const GROWN_OF_USED: usize = 8;
+const GROWN_OF_USED: usize = 32;
 /// The same for a component's heap.
 const GROWN_MIN_PRIVATE: usize = 16 << 10;
 const GROWN_OF_USED_PRIVATE: usize = 8;
@@ -99,7 +99,7 @@ impl Heap {
         let room = match wanted {
             0..=ROOM_GROWN => ROOM_GROWN as usize,
             _ if wanted as usize <= ROOM => ROOM,
-            _ => ROOM_MAX,
+            _ => limit_max(class.level()) as usize,
         };
         let of_array = Class::for_size((room + 1) * size_of::<usize>());
         let mut array = self.caches.of(Kind::pure(of_array)).pop();
