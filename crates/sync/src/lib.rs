@@ -33,6 +33,7 @@ mod administrator;
 pub mod auto;
 #[cfg(doctest)]
 mod bounds;
+mod ending;
 mod errors;
 mod inside;
 pub mod lock;
@@ -49,6 +50,7 @@ mod thread;
 mod waiting;
 
 pub use administrator::{Administrator, Answer, Reply, RequestError, Unanswered, Workers};
+pub use ending::EndHook;
 pub use errors::{CallError, NoProprietor, UnknownName};
 pub use hearth_sys::spin::set_wake_cost;
 pub use lock::LockKind;

@@ -1,12 +1,16 @@
 //! Requests that are answered later, by other calls, or never.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use hearth_sync::{
-    Administrator, CallError, Mode, Owned, Reply, RequestError, Sharded, Wait, Workers,
+    Administrator, Answer, CallError, Mode, Owned, Reply, RequestError, Sharded, Unanswered, Wait,
+    Workers,
 };
 
 const MODES: [Mode; 3] = [Mode::Lock, Mode::Combine, Mode::Message];
@@ -92,15 +96,155 @@ fn nobody_waits_for_a_reply_that_is_gone() {
     }
 }
 
+/// Ways in which a section ends while it has handles.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Closed,
+    /// Its proprietor dies of a payload that panics when it is dropped.
+    Died,
+}
+
+impl End {
+    fn come<T: Send + 'static>(self, section: &Owned<T>) {
+        match self {
+            End::Closed => section.close(),
+            End::Died => section.post(|_| std::panic::panic_any(Bomb)),
+        }
+    }
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a payload that panics when it is dropped");
+    }
+}
+
+const ENDS: [(Mode, End); 4] = [
+    (Mode::Lock, End::Closed),
+    (Mode::Combine, End::Closed),
+    (Mode::Message, End::Closed),
+    (Mode::Message, End::Died),
+];
+
+/// However a caller waits, and whether it waits before the end or only after it.
+#[test]
+fn the_end_of_the_section_ends_the_waiting_for_replies_in_its_data() {
+    for wait in [Wait::park(), Wait::spin()] {
+        for (mode, end) in ENDS {
+            let section = Owned::builder().mode(mode).wait(wait);
+            let owner = Administrator::build(section, Vec::new(), 0).unwrap();
+            let keep = |kept: &mut Vec<Reply<u32>>, reply| kept.push(reply);
+            let late = owner.request_later(keep).unwrap();
+            let mut task = owner.request_later(keep).unwrap();
+            let (woken, wakes) = channel();
+            let waker = Waker::from(Arc::new(Tells(woken)));
+            let mut context = Context::from_waker(&waker);
+            let mut poll = |task: &mut Answer<u32>| Pin::new(task).poll(&mut context);
+            assert_eq!(poll(&mut task), Poll::Pending);
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| owner.request(keep));
+                while owner.owned().call(|kept| kept.len()) < 3 {
+                    thread::yield_now();
+                }
+                end.come(owner.owned());
+                let result = waiter.join().unwrap();
+                assert_eq!(result, Err(RequestError::Ended), "{mode} {end:?}");
+            });
+            wakes.recv().expect("the task is woken");
+            assert_eq!(poll(&mut task), Poll::Ready(Err(Unanswered::Ended)));
+            assert_eq!(late.try_take().unwrap(), Err(Unanswered::Ended));
+            // The replies are still there, and nobody waits for them.
+            let kept = owner.owned().clone();
+            drop((owner, task));
+            for reply in kept.into_inner().unwrap() {
+                assert!(reply.is_abandoned());
+                reply.send(1);
+            }
+        }
+    }
+}
+
+struct Tells(std::sync::mpsc::Sender<()>);
+
+impl Wake for Tells {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+/// Requests made before the section is closed are served, and may be answered at once.
+#[test]
+fn what_was_asked_before_the_end_is_answered() {
+    let owner = administrator(Mode::Message, 0u32, 0);
+    let (open, gate) = channel();
+    owner.owned().post(move |_| gate.recv().unwrap());
+    let answer = owner.request_later(|_, reply| reply.send(5)).unwrap();
+    owner.owned().close();
+    let answer = answer.try_take().expect_err("the proprietor is busy");
+    open.send(()).unwrap();
+    assert_eq!(answer.wait(), Ok(5));
+}
+
+/// The last handle may go while workers have replies: their answers arrive.
+#[test]
+fn workers_answer_after_the_last_handle_has_gone() {
+    for mode in MODES {
+        let owner = administrator(mode, 0u32, 1);
+        let (open, gate) = channel::<()>();
+        let workers = owner.workers().clone();
+        let answer = owner.request_later(move |_, reply| {
+            workers.run(move || {
+                gate.recv().unwrap();
+                reply.send(6);
+            });
+        });
+        drop(owner);
+        open.send(()).unwrap();
+        assert_eq!(answer.unwrap().wait(), Ok(6));
+    }
+}
+
+/// Each is called once, at the end or at once after it, unless it was revoked or the data went.
+#[test]
+fn hooks_are_called_at_the_end() {
+    for (mode, end) in ENDS {
+        let section = Owned::builder().mode(mode).build(0).unwrap();
+        let (tell, told) = channel();
+        let hook = |name| {
+            let tell = tell.clone();
+            section.at_end(move || _ = tell.send(name))
+        };
+        let _first = hook("first");
+        let _bad = section.at_end(|| panic!("a hook that panics"));
+        drop(hook("revoked"));
+        let _second = hook("second");
+        assert!(told.try_recv().is_err());
+        end.come(&section);
+        assert_eq!([told.recv(), told.recv()], [Ok("first"), Ok("second")]);
+        let _late = hook("late");
+        assert_eq!(told.try_recv(), Ok("late"), "{mode} {end:?}");
+        section.close();
+        section.into_inner().unwrap();
+        assert!(told.try_recv().is_err());
+    }
+    for mode in MODES {
+        let section = Owned::builder().mode(mode).build(0).unwrap();
+        let (tell, told) = channel::<()>();
+        let hook = section.at_end(move || _ = tell.send(()));
+        section.into_inner().unwrap();
+        drop(hook);
+        assert!(
+            told.recv().is_err(),
+            "{mode}: it is dropped, and not called"
+        );
+    }
+}
+
 /// A job may panic with any payload.
 #[test]
 fn a_worker_outlives_its_jobs() {
-    struct Bomb;
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic!("a payload that panics when it is dropped");
-        }
-    }
     let workers = Workers::start(1).unwrap();
     workers.run(|| std::panic::panic_any(Bomb));
     let (reply, answer) = Reply::new(Wait::park());

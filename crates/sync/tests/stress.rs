@@ -5,7 +5,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use hearth_sync::{Drain, LockKind, Mode, Order, Owned, Queue, Sharded};
+use hearth_sync::{
+    Administrator, Drain, LockKind, Mode, Order, Owned, Queue, Reply, RequestError, Sharded, Wait,
+};
 
 const CLIENTS: u64 = 4;
 const ALL: u64 = 240_000;
@@ -141,4 +143,50 @@ fn parts_add_up() {
         .into_iter()
         .map(|part| part.into_inner().unwrap());
     assert_eq!(sums.sum::<u64>(), CLIENTS * 5_000);
+}
+
+/// Sections that end while some wait for replies, some answer them, and some give up: nobody waits
+/// for ever, and an answer that arrives is the right one. A hang is the failure.
+#[test]
+fn answers_race_with_the_end() {
+    let rounds = if increments() == DEEP { 100_000 } else { 500 };
+    for round in 0..rounds {
+        let mode = [Mode::Lock, Mode::Combine, Mode::Message][round % 3];
+        // Both kinds of waiters: those that sleep at once, and those that spin first.
+        let wait = [Wait::park(), Wait::default()][round % 2];
+        let section = Owned::builder().mode(mode).wait(wait);
+        let owner = Administrator::build(section, Vec::<(u64, Reply<u64>)>::new(), 0)
+            .expect("a thread can be started");
+        thread::scope(|scope| {
+            for number in 0..CLIENTS {
+                let owner = &owner;
+                let keep = move |kept: &mut Vec<_>, reply| kept.push((number, reply));
+                scope.spawn(move || {
+                    match owner.request(keep) {
+                        Ok(answer) => assert_eq!(answer, number),
+                        Err(RequestError::Ended | RequestError::Refused(_)) => (),
+                        Err(error) => panic!("{error}"),
+                    }
+                    // A waiter that gives up.
+                    drop(owner.request_later(keep));
+                });
+            }
+            let answers = scope.spawn(|| {
+                while let Ok(replies) = owner.owned().checked_call(std::mem::take) {
+                    for (number, reply) in replies {
+                        reply.send(number);
+                    }
+                }
+            });
+            for _ in 0..round % 16 {
+                thread::yield_now();
+            }
+            owner.owned().close();
+            answers.join().expect("it ends when the section does");
+        });
+        let data = owner.owned().clone();
+        drop(owner);
+        let left = data.into_inner().expect("there is one handle");
+        assert!(left.iter().all(|(_, reply)| reply.is_abandoned()));
+    }
 }

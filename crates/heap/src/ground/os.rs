@@ -124,16 +124,23 @@ pub(crate) fn addresses_max() -> Option<usize> {
         // Under Miri: a space takes 128 MiB of this.
         return Some(384 << 20);
     }
+    limit_of(libc::RLIMIT_AS as usize)
+}
+
+/// A limit of the process, by the kernel's number for it, if there is one.
+pub(crate) fn limit_of(resource: usize) -> Option<usize> {
+    if cfg!(miri) {
+        return None;
+    }
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     let place = (&raw mut limit).expose_provenance();
-    const ADDRESSES: usize = libc::RLIMIT_AS as usize;
     // SAFETY: the kernel writes this process's limit. A sandbox may allow only the older call.
     let told = unsafe {
-        call(libc::SYS_prlimit64, [0, ADDRESSES, 0, place])
-            .or_else(|_| call(libc::SYS_getrlimit, [ADDRESSES, place]))
+        call(libc::SYS_prlimit64, [0, resource, 0, place])
+            .or_else(|_| call(libc::SYS_getrlimit, [resource, place]))
     };
     (told.is_ok() && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }

@@ -40,6 +40,7 @@ fn make() -> bool {
     if made {
         prepare::prepare();
         if harden::begin() {
+            guarded::respect_limits();
             guarded::watch();
         }
     }

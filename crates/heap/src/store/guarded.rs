@@ -25,6 +25,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ground::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT, RegionId};
+use crate::ground::limits;
 use crate::ground::os::{self, Access, PAGE};
 use crate::store::large;
 use crate::store::quarantine::Quarantine;
@@ -35,16 +36,27 @@ use crate::store::space::{ChunkTag, SPACE};
 const MOST: u32 = 8192;
 /// Samples at most, so that some are always left for large blocks.
 const MOST_SAMPLED: usize = MOST as usize / 2;
-/// Samples take at most this fraction of chunks, where a limit leaves few.
-const SAMPLED_OF_CHUNKS: usize = 16;
+/// Samples take at most this fraction of the chunks, where a limit leaves few: what they take
+/// cannot be given back as long as the program has the blocks.
+const SAMPLED_OF_CHUNKS: usize = 64;
+/// Samples use at most this fraction of the memory that control groups leave.
+const SAMPLED_OF_MEMORY: usize = 16;
+/// Memory that a sample uses beside its block's: measured 7,500 bytes, for a page of its own, one
+/// for its chunk's words, and page tables.
+const SAMPLE_BYTES: usize = 2 * PAGE;
+/// Samples at most, set once when the process begins.
+static SAMPLED_MAX: AtomicU32 = AtomicU32::new(MOST_SAMPLED as u32);
+/// Fewer addresses than this would be noticed by the program.
+const PLENTY: usize = 64 << 30;
+/// Addresses are few: a large block has guards only in the chunks that it takes without them, too;
+/// a sample takes one chunk; no freed block stays. Set once when the process begins.
+static IS_LIMITED: AtomicBool = AtomicBool::new(false);
 /// Guarded blocks of the process, whose mappings the kernel limits.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Freed blocks that stay inaccessible.
 const KEPT: usize = 256;
-/// Larger blocks do not stay, and none does where a limit leaves so few addresses that it would be
-/// noticed.
-const KEPT_SPACE_MIN: usize = 64 << 30;
+/// Larger blocks do not stay.
 const KEPT_CHUNKS_MAX: usize = ARENA_BYTES / CHUNK_BYTES;
 /// The freed blocks of all threads, by their first chunks.
 static RING: Quarantine<KEPT> = Quarantine::new();
@@ -110,20 +122,29 @@ pub(crate) fn allocate(
     let size = size.max(1);
     let bytes = size.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
     let chunks = bytes.div_ceil(CHUNK_BYTES);
+    // What a limit leaves for it: the chunks of a block without guards, or one for a sample.
+    let affordable = match sort {
+        Sort::Large => size.div_ceil(CHUNK_BYTES),
+        Sort::Sampled => 1,
+    };
+    if is_limited() && chunks > affordable {
+        report_limited();
+        return None;
+    }
     if large::is_mapped(chunks, align) {
         let block = large::map_guarded(size, align);
         return (block != 0).then_some((block, true));
     }
     let most = match sort {
         Sort::Large => MOST,
-        Sort::Sampled => {
-            MOST_SAMPLED.min((SPACE.bytes() >> CHUNK_SHIFT) / SAMPLED_OF_CHUNKS) as u32
-        }
+        Sort::Sampled => SAMPLED_MAX.load(Ordering::Relaxed),
     };
     if COUNT.fetch_add(1, Ordering::Relaxed) >= most {
         COUNT.fetch_sub(1, Ordering::Relaxed);
-        if sort == Sort::Large {
-            report_limit();
+        match sort {
+            Sort::Large => report_limit(),
+            Sort::Sampled if most < MOST_SAMPLED as u32 => report_limited(),
+            Sort::Sampled => {}
         }
         return None;
     }
@@ -179,6 +200,21 @@ fn report_limit() {
     }
 }
 
+#[cold]
+fn report_limited() {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !IS_TOLD.swap(true, Ordering::Relaxed) {
+        os::say(&[
+            b"hearth: guard: this process's memory is limited (ulimit -v, ulimit -d or a control \
+              group), so some blocks have no guard pages\n",
+        ]);
+    }
+}
+
+fn is_limited() -> bool {
+    IS_LIMITED.load(Ordering::Relaxed)
+}
+
 /// The bytes of a block, by its first chunk and its offset there; 0 if none starts there.
 pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
     let (place, _) = GuardedLayout::read(words(chunk));
@@ -212,7 +248,7 @@ pub(crate) fn free(chunk: usize, inside: usize) -> bool {
         }
         os::allow(start, bytes, Access::None);
     }
-    if now.number() as usize > KEPT_CHUNKS_MAX || SPACE.bytes() < KEPT_SPACE_MIN {
+    if now.number() as usize > KEPT_CHUNKS_MAX || is_limited() {
         release(chunk);
         return true;
     }
@@ -259,6 +295,18 @@ unsafe impl Sync for Before {}
 
 /// There is one action per process and signal.
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
+
+/// Leaves to the program what its limits on addresses and memory give: whatever fits without guards
+/// fits with them, but for the little that samples take.
+pub(crate) fn respect_limits() {
+    let addresses = limits::data_max().map_or(SPACE.bytes(), |most| most.min(SPACE.bytes()));
+    IS_LIMITED.store(addresses < PLENTY, Ordering::Relaxed);
+    let by_addresses = (addresses >> CHUNK_SHIFT) / SAMPLED_OF_CHUNKS;
+    let in_memory = |most: usize| most / SAMPLED_OF_MEMORY / SAMPLE_BYTES;
+    let by_memory = limits::resident_max().map_or(MOST_SAMPLED, in_memory);
+    let most = MOST_SAMPLED.min(by_addresses).min(by_memory);
+    SAMPLED_MAX.store(most as u32, Ordering::Relaxed);
+}
 
 /// Installs a handler that reports faults at guard pages. A program's own handler replaces it.
 pub(crate) fn watch() {

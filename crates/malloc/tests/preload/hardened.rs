@@ -8,6 +8,7 @@ use std::process::Command;
 
 use hearth_testing::toolchain::{End, Ran};
 
+use crate::life::limited;
 use crate::misuse::{CASES, Found, NOT_A_BLOCK, NOT_A_BLOCK_OF, SIGABRT, outcome_of, shape};
 use crate::support::{Profile, command, finish, passes};
 
@@ -187,6 +188,39 @@ fn real_time_mode_refuses_guard_pages() {
     let ran = finish(hardened("small-odd", "check,zero").env("HEARTH_REAL_TIME", "32M"));
     assert!(ran.end == End::Signal(SIGABRT), "{ran:?}");
     assert!(shape(&ran.stderr).ends_with(NOT_A_BLOCK_OF), "{ran:?}");
+}
+
+/// Guards cost a limited program no block, and samples cost few. That some blocks have none is said
+/// once.
+#[test]
+fn guards_leave_a_limit_to_the_program() {
+    const LIMITED: &str = "hearth: guard: this process's memory is limited";
+    let run = |kind: &str, size: usize, mode: &str| {
+        let mut command = limited("limited-count", kind, 64);
+        command.env("SIZE", size.to_string());
+        let ran = finish(command.env("HEARTH_HARDEN", mode));
+        let count = ran.stdout.strip_suffix("\npassed\n");
+        let count: Option<usize> = count.and_then(|count| count.parse().ok());
+        (count.unwrap_or_else(|| panic!("{ran:?}")), ran.stderr)
+    };
+    for kind in ["v", "d"] {
+        for size in [64, 1000, 100_000, 1 << 20, 2 << 20, 4 << 20] {
+            let (without, _) = run(kind, size, "");
+            for mode in ["guard", "guard=10"] {
+                let (with, said) = run(kind, size, mode);
+                let of = format!("{with} of {without} in blocks of {size}, {mode}, -{kind}");
+                // Samples take a sixty-fourth, and less than that is lost with them.
+                let least = if size > 256 << 10 { 100 } else { 95 };
+                assert!(with * 100 >= without * least, "{of}");
+                let lines = said.lines().count();
+                assert!(lines <= 1, "{of}: {said}");
+                assert!(lines == 0 || said.starts_with(LIMITED), "{of}: {said}");
+                // All of these sizes fill their chunks, or are sampled.
+                let is_without = size >= 1 << 20 || mode == "guard=10";
+                assert_eq!(lines == 1, is_without, "{of}");
+            }
+        }
+    }
 }
 
 /// Checks that a correct program passes in all modes.

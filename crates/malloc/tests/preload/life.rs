@@ -61,7 +61,7 @@ fn constructors_may_allocate() {
 }
 
 /// A case in a process with a limit in MiB, set by the shell.
-fn limited(case: &str, kind: &str, megabytes: u32) -> Command {
+pub(crate) fn limited(case: &str, kind: &str, megabytes: u32) -> Command {
     let mut command = Command::new("sh");
     command
         .arg("-c")

@@ -137,27 +137,43 @@ pub(crate) fn next_due() -> Option<Instant> {
     with(Timers::next).0
 }
 
-/// Gives a tick to each half-channel that is due, and makes the calls. The caller runs no
-/// component.
+/// Held by the thread that delivers what is due. Several may find something due: without it, one
+/// that has taken an early tick and then loses its core is overtaken by one that takes a later
+/// tick. A delivery may wait for a worker's leave, but no thread that has leave or is busy waits
+/// here: workers fire between components.
+static FIRING: Part<Mutex<()>> = Part::new(|| Mutex::new(()));
+
+/// Gives a tick to each half-channel that is due, and makes the calls, in the order of their due
+/// times, whatever thread does it. The caller runs no component.
 pub(crate) fn fire_due(now: Instant) {
     // Counted as running before anything is taken from the list, and without the lock: the thread
     // that decides that the program is idle looks at the list.
     let _visit = Visit::begin();
+    let _firing = lock(&FIRING);
     let (due, _) = with(|timers| timers.take_due(now));
-    for (key, is_over) in due.ticks {
-        let channel = std::ptr::with_exposed_provenance::<Channel>(key);
-        // SAFETY: `take_due` gave us a counted reference each.
-        unsafe {
-            external::push(channel, Value::of_bool(true), true);
-            // The timer's and ours: nobody can receive from it any more.
-            if !is_over && (*channel).references() == 2 {
-                unset(&*channel);
-            }
-            channel::release(channel);
+    for event in due {
+        match event {
+            // SAFETY: `take_due` gave us a counted reference.
+            Due::Tick { key, is_last } => unsafe { deliver_tick(key, is_last) },
+            Due::Call(call) => call(),
         }
     }
-    for call in due.calls {
-        call();
+}
+
+/// Gives a tick to a half-channel.
+///
+/// # Safety
+/// The caller gives away a counted reference to it.
+unsafe fn deliver_tick(key: usize, is_last: bool) {
+    let channel = std::ptr::with_exposed_provenance::<Channel>(key);
+    // SAFETY: as the caller promises.
+    unsafe {
+        external::push(channel, Value::of_bool(true), true);
+        // The timer's and ours: nobody can receive from it any more.
+        if !is_last && (*channel).references() == 2 {
+            unset(&*channel);
+        }
+        channel::release(channel);
     }
 }
 
@@ -171,25 +187,30 @@ pub(crate) fn any_is_awaited() -> bool {
     })
 }
 
-/// The timers that are due.
-#[derive(Default)]
-struct Due {
-    /// The half-channels, each counted once more for the caller, and whether that was their timer's
-    /// last tick.
-    ticks: Vec<(usize, bool)>,
-    calls: Vec<Call>,
+/// Something due.
+enum Due {
+    /// A tick for the half-channel with this address, which is counted once more for the caller.
+    Tick {
+        key: usize,
+        is_last: bool,
+    },
+    Call(Call),
 }
 
 impl Timers {
-    fn take_due(&mut self, now: Instant) -> Due {
-        let mut due = Due::default();
+    /// Takes what is due, the earliest first.
+    fn take_due(&mut self, now: Instant) -> Vec<Due> {
+        let mut due = Vec::new();
         while self.next().is_some_and(|next| next <= now) {
             let Some(Reverse((next, what))) = self.due.pop() else {
                 break;
             };
             match what {
-                What::Call(number) => due.calls.extend(self.calls.remove(&number)),
-                What::Tick(key) => due.ticks.push((key, self.tick(key, next, now))),
+                What::Call(number) => due.extend(self.calls.remove(&number).map(Due::Call)),
+                What::Tick(key) => due.push(Due::Tick {
+                    key,
+                    is_last: self.tick(key, next, now),
+                }),
             }
         }
         due
@@ -326,12 +347,79 @@ pub unsafe extern "C" fn hearth_set_rtimer(
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+
     use super::*;
+
+    /// There is one list of timers for all tests.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// A thread that finds a later timer due does not overtake one that delivers an earlier one.
+    #[test]
+    fn a_later_timer_waits_for_an_earlier_one() {
+        static FIRED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        static IS_SECOND_FIRED: AtomicBool = AtomicBool::new(false);
+        let _alone = lock(&ALONE);
+        let times = [1, 2].map(|hours| now() + Duration::from_secs(hours * 3600));
+        let (go, has_begun) = std::sync::mpsc::channel();
+        call_at(times[0], move || {
+            go.send(()).unwrap();
+            // Long enough for the other thread, if nothing held it back.
+            for _ in 0..20_000 {
+                if IS_SECOND_FIRED.load(Ordering::Acquire) {
+                    break;
+                }
+                thread::yield_now();
+            }
+            lock(&FIRED).push(1);
+        });
+        call_at(times[1], || {
+            lock(&FIRED).push(2);
+            IS_SECOND_FIRED.store(true, Ordering::Release);
+        });
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                has_begun.recv().unwrap();
+                fire_due(times[1]);
+            });
+            fire_due(times[0]);
+        });
+        assert_eq!(*lock(&FIRED), [1, 2]);
+    }
+
+    /// Many threads deliver what is due at times that pass quickly: all in order, and once.
+    #[test]
+    fn timers_stay_in_order_whoever_fires() {
+        static FIRED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        static TIME: AtomicU64 = AtomicU64::new(0);
+        let is_deep = std::env::var_os("HEARTH_TEST_DEEP").is_some();
+        let count = if is_deep { 1_000_000 } else { 20_000 };
+        let _alone = lock(&ALONE);
+        let begin = now() + Duration::from_secs(3600);
+        let at = |nth: u64| begin + Duration::from_micros(nth);
+        for nth in 0..count {
+            call_at(at(nth), move || lock(&FIRED).push(nth));
+        }
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while TIME.load(Ordering::Relaxed) < count {
+                        fire_due(at(TIME.fetch_add(1, Ordering::Relaxed)));
+                    }
+                });
+            }
+        });
+        let fired = lock(&FIRED);
+        assert!(fired.is_sorted(), "one was overtaken");
+        assert_eq!(fired.len() as u64, count);
+    }
 
     /// A carrier may have its own clock: nothing happens except by it, and in order.
     #[test]
     fn time_is_what_the_carrier_says() {
         static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        let _alone = lock(&ALONE);
         let later = |hours: u64| now() + Duration::from_secs(hours * 3600);
         let times = [3, 1, 2].map(later);
         for (hours, time) in [3, 1, 2].into_iter().zip(times) {

@@ -19,8 +19,21 @@ pub enum RequestError {
     #[error("{0}")]
     Refused(CallError),
     /// It was served, and its [`Reply`] dropped without an answer.
-    #[error("{}", Unanswered)]
+    #[error("{}", Unanswered::Dropped)]
     Unanswered,
+    /// It was served, and the section ended before anybody answered: it was closed, or its
+    /// proprietor died.
+    #[error("{}", Unanswered::Ended)]
+    Ended,
+}
+
+impl From<Unanswered> for RequestError {
+    fn from(reason: Unanswered) -> RequestError {
+        match reason {
+            Unanswered::Dropped => RequestError::Unanswered,
+            Unanswered::Ended => RequestError::Ended,
+        }
+    }
 }
 
 /// Data whose owner may leave a request unanswered for now, serve others, and answer when it can:
@@ -81,12 +94,9 @@ impl<T: Send + 'static> Administrator<T> {
 
     /// Runs a closure on the data and waits until its reply is answered, by whatever thread.
     ///
-    /// A reply kept in the data is neither answered nor dropped when the section is closed or its
-    /// proprietor dies, and this call keeps waiting: answer such replies before closing the
-    /// section. The data lives meanwhile, as this borrows a handle.
-    ///
     /// # Errors
-    /// The request was not served, or the reply was dropped unanswered.
+    /// The request was not served, the reply was dropped unanswered, or the section has ended
+    /// meanwhile: see [`Owned::at_end`]. A reply given after that is dropped.
     ///
     /// # Panics
     /// With the closure's panic.
@@ -99,12 +109,12 @@ impl<T: Send + 'static> Administrator<T> {
         self.owned
             .checked_call(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
-        answer.wait().map_err(|_| RequestError::Unanswered)
+        Ok(answer.until_end_of(&self.owned).wait()?)
     }
 
     /// Runs a closure on the data without waiting for its answer; the caller may make more requests
-    /// meanwhile. A reply kept in the data when the last handle goes is dropped with the data, and
-    /// its waiter gets an error.
+    /// meanwhile. The end of the section ends the waiting for the answer, too. A reply kept in the
+    /// data when the last handle goes is dropped with the data, and its waiter gets an error.
     ///
     /// # Errors
     /// The request will not be served.
@@ -117,7 +127,7 @@ impl<T: Send + 'static> Administrator<T> {
         self.owned
             .checked_post(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
-        Ok(answer)
+        Ok(answer.until_end_of(&self.owned))
     }
 
     /// Threads for long jobs: a closure gives them a job with the reply, and the next request is

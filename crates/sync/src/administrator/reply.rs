@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Waker};
 
 use thiserror::Error;
 
-use crate::Wait;
+use crate::ending::{EndHook, Ending, Hook};
 use crate::request::drop_quietly;
+use crate::{Owned, Wait};
 use hearth_atomics::Ordering;
 use hearth_sys::futex::Word;
 use hearth_sys::threading::{Mutex, MutexGuard};
@@ -18,13 +19,15 @@ use hearth_sys::threading::{Mutex, MutexGuard};
 const OPEN: u32 = 0;
 /// Open, and a thread sleeps.
 const AWAITED: u32 = 1;
+/// The section has ended before the reply did.
+const ENDED: u32 = 2;
 /// Answered, or never to be answered.
-const CLOSED: u32 = 2;
+const CLOSED: u32 = 3;
 
 /// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | OPEN → AWAITED: the waiter. → CLOSED: the end that answers or drops, once | both |
-/// | `value` | the end that answers, before CLOSED | the waiter, after it |
+/// | `state` | OPEN → AWAITED: the waiter. → CLOSED: the end that answers or drops. → ENDED: the section's end. The first of these two stays | all |
+/// | `value` | the end that answers, before CLOSED | the waiter, after CLOSED or ENDED |
 ///
 /// Wakers are foreign code, which may do anything, such as answer this very request: none is
 /// cloned, woken or dropped while `value` is locked.
@@ -44,6 +47,41 @@ impl<R> Shared<R> {
     fn value(&self) -> MutexGuard<'_, Value<R>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// True if there is nothing more to wait for.
+    #[inline]
+    fn is_over(&self) -> bool {
+        // Acquire pairs with the Release in `end`.
+        self.state.load(Ordering::Acquire) >= ENDED
+    }
+
+    /// Ends the waiting, for this reason, ENDED or CLOSED. The first reason stays.
+    fn end(&self, reason: u32) {
+        let end = |state| (state <= AWAITED).then_some(reason);
+        let state = &self.state;
+        // Release: the answer is there, or none will come.
+        match state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, end) {
+            Ok(AWAITED) => state.wake_all(),
+            Ok(_) => (),
+            Err(_) => return,
+        }
+        // After the word: a task that stores its waker later sees the word, through the lock.
+        let waker = self.value().waker.take();
+        if let Some(waker) = waker {
+            // A panicking waker is not the fault of the thread that wakes, which may be unwinding
+            // already.
+            drop_quietly(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+        }
+    }
+
+    /// Takes the answer, or the reason why there is none.
+    fn take(&self) -> Result<R, Unanswered> {
+        let answer = self.value().answer.take();
+        answer.ok_or_else(|| match self.state.load(Ordering::Relaxed) {
+            CLOSED => Unanswered::Dropped,
+            _ => Unanswered::Ended,
+        })
+    }
 }
 
 /// The right, and the duty, to answer a request. Dropping it unanswered tells the caller that there
@@ -57,15 +95,35 @@ pub struct Reply<R> {
 #[must_use = "an answer that nobody waits for is lost"]
 pub struct Answer<R> {
     shared: Arc<Shared<R>>,
+    source: Option<Source<R>>,
+    /// While a task waits.
+    hook: Option<EndHook>,
 }
 
-/// The reply was dropped without an answer.
+/// The section that an answer is to come from.
+struct Source<R> {
+    ending: Arc<Ending>,
+    /// Makes a hook that ends the waiting. A pointer, because only an answer that may go to other
+    /// threads can have a hook.
+    hook: fn(Arc<Shared<R>>) -> Hook,
+}
+
+/// Reason why an answer does not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the request was served and its reply dropped without an answer; every way through its \
-     closure, and whoever the reply is given to, must call `send`"
-)]
-pub struct Unanswered;
+pub enum Unanswered {
+    /// The reply was dropped without an answer.
+    #[error(
+        "the request was served and its reply dropped without an answer; every way through its \
+         closure, and whoever the reply is given to, must call `send`"
+    )]
+    Dropped,
+    /// The section was closed, or its proprietor died, before anybody answered.
+    #[error(
+        "the request was served, and its section was closed or lost its owner before the reply was \
+         answered; answer what the data keeps before you close the section"
+    )]
+    Ended,
+}
 
 impl<R> Reply<R> {
     /// Makes both ends. The waiting end waits as `wait` says.
@@ -81,7 +139,12 @@ impl<R> Reply<R> {
         let reply = Reply {
             shared: Arc::clone(&shared),
         };
-        (reply, Answer { shared })
+        let answer = Answer {
+            shared,
+            source: None,
+            hook: None,
+        };
+        (reply, answer)
     }
 
     /// Answers; never waits. A panic of a waker goes to the panic hook and is otherwise lost.
@@ -89,7 +152,8 @@ impl<R> Reply<R> {
         self.shared.value().answer = Some(answer);
     }
 
-    /// True if the caller has stopped waiting, so that an answer would be lost.
+    /// True if the caller has stopped waiting, so that an answer would be lost: it has dropped its
+    /// end, or the section has ended while it waited.
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
@@ -97,18 +161,7 @@ impl<R> Reply<R> {
 
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
-        let shared = &self.shared;
-        // Release: the answer is there, or none will come.
-        if shared.state.swap(CLOSED, Ordering::AcqRel) == AWAITED {
-            shared.state.wake_all();
-        }
-        // After the word: a task that stores its waker later sees the word, through the lock.
-        let waker = shared.value().waker.take();
-        if let Some(waker) = waker {
-            // A panicking waker is not the fault of the answering thread, which may be unwinding
-            // already.
-            drop_quietly(catch_unwind(AssertUnwindSafe(|| waker.wake())));
-        }
+        self.shared.end(CLOSED);
     }
 }
 
@@ -118,19 +171,23 @@ impl<R> Answer<R> {
     /// # Errors
     /// There will be none.
     pub fn wait(self) -> Result<R, Unanswered> {
-        let state = &self.shared.state;
-        // Acquire, here and below, pairs with the Release of the answering end.
-        let is_closed = || state.load(Ordering::Acquire) == CLOSED;
-        if !self.shared.wait.until(is_closed)
-            && state
-                .compare_exchange(OPEN, AWAITED, Ordering::Acquire, Ordering::Acquire)
-                .is_ok()
-        {
-            while !is_closed() {
-                state.wait(AWAITED);
-            }
+        // A thread that spins sees the section's end by itself, and needs no hook.
+        if !self.shared.wait.until(|| self.is_over()) {
+            self.sleep();
         }
-        self.shared.value().answer.take().ok_or(Unanswered)
+        self.shared.take()
+    }
+
+    /// Sleeps until there is nothing more to wait for.
+    fn sleep(&self) {
+        // First: the section may have ended before, or end from here on.
+        let _hook = self.hook();
+        let state = &self.shared.state;
+        // If it fails, the word is ENDED or CLOSED.
+        let slept = state.compare_exchange(OPEN, AWAITED, Ordering::Acquire, Ordering::Acquire);
+        while slept.is_ok() && !self.shared.is_over() {
+            state.wait(AWAITED);
+        }
     }
 
     /// Takes the answer if it is there.
@@ -138,10 +195,37 @@ impl<R> Answer<R> {
     /// # Errors
     /// There is none yet; the right to it comes back.
     pub fn try_take(self) -> Result<Result<R, Unanswered>, Answer<R>> {
-        match self.shared.state.load(Ordering::Acquire) {
-            CLOSED => Ok(self.wait()),
-            _ => Err(self),
+        match self.is_over() {
+            true => Ok(self.shared.take()),
+            false => Err(self),
         }
+    }
+
+    /// True if there is nothing more to wait for: the reply is gone, or the section has ended.
+    fn is_over(&self) -> bool {
+        let has_ended = |source: &Source<R>| source.ending.is_over();
+        self.shared.is_over() || self.source.as_ref().is_some_and(has_ended)
+    }
+
+    /// Has the section's end, too, end the waiting, until the result is dropped.
+    fn hook(&self) -> Option<EndHook> {
+        let source = self.source.as_ref()?;
+        let hook = (source.hook)(Arc::clone(&self.shared));
+        Some(source.ending.hook(hook))
+    }
+}
+
+impl<R: Send + 'static> Answer<R> {
+    /// Makes the end of this section end the waiting, if there is anything to wait for.
+    pub(super) fn until_end_of<T: Send + 'static>(mut self, owned: &Owned<T>) -> Answer<R> {
+        if self.shared.is_over() {
+            return self;
+        }
+        self.source = Some(Source {
+            ending: Arc::clone(owned.ending()),
+            hook: |shared| Box::new(move || shared.end(ENDED)),
+        });
+        self
     }
 }
 
@@ -149,20 +233,22 @@ impl<R> Future for Answer<R> {
     type Output = Result<R, Unanswered>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = &self.shared;
-        // Acquire, here and below, pairs with the Release of the answering end.
-        if shared.state.load(Ordering::Acquire) != CLOSED {
+        let answer = self.get_mut();
+        if !answer.is_over() {
             let waker = context.waker().clone();
-            // Before the second look at the word: the answering end takes the waker after it has
-            // written the word, under the same lock. So either it finds this waker, or this thread
-            // finds CLOSED.
-            let before = shared.value().waker.replace(waker);
+            // Before the second look at the word: the other end, and the section's, take the waker
+            // after they have written the word, under the same lock. So either one finds this
+            // waker, or this thread finds the word changed.
+            let before = answer.shared.value().waker.replace(waker);
             drop(before);
-            if shared.state.load(Ordering::Acquire) != CLOSED {
+            if answer.hook.is_none() {
+                answer.hook = answer.hook();
+            }
+            if !answer.shared.is_over() {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(shared.value().answer.take().ok_or(Unanswered))
+        Poll::Ready(answer.shared.take())
     }
 }
 
@@ -226,6 +312,86 @@ mod loom_tests {
                 assert_eq!(result.ok(), is_answered.then_some(3));
             });
         }
+    }
+
+    /// A section of its own, whose end comes when the model says so.
+    fn answer_of(ending: &Arc<Ending>) -> (Reply<u32>, Answer<u32>) {
+        let (reply, mut answer) = Reply::new(Wait::park());
+        answer.source = Some(Source {
+            ending: Arc::clone(ending),
+            hook: |shared| Box::new(move || shared.end(ENDED)),
+        });
+        (reply, answer)
+    }
+
+    /// However answer, end and sleep race, the thread wakes, and has the answer or the reason.
+    #[test]
+    fn loom_a_thread_that_sleeps_learns_of_answer_and_end() {
+        let mut builder = loom::model::Builder::new();
+        // Three threads that lock and sleep: without a bound it takes an hour.
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
+            let ending = Arc::new(Ending::new());
+            let (reply, answer) = answer_of(&ending);
+            let answering = loom::thread::spawn(move || reply.send(3));
+            let end = Arc::clone(&ending);
+            let ends = loom::thread::spawn(move || end.come());
+            let result = answer.wait();
+            assert!(matches!(result, Ok(3) | Err(Unanswered::Ended)));
+            answering.join().unwrap();
+            ends.join().unwrap();
+        });
+    }
+
+    /// The section ends and the reply stays where it is: a thread wakes, and a task is woken.
+    #[test]
+    fn loom_the_end_alone_wakes_who_waits() {
+        for is_task in [false, true] {
+            loom::model(move || {
+                let ending = Arc::new(Ending::new());
+                let (reply, mut answer) = answer_of(&ending);
+                let end = Arc::clone(&ending);
+                let ends = loom::thread::spawn(move || end.come());
+                if is_task {
+                    let woken = Arc::new(Woken(AtomicBool::new(false)));
+                    let waker = Waker::from(Arc::clone(&woken));
+                    let mut poll = || Pin::new(&mut answer).poll(&mut Context::from_waker(&waker));
+                    let first = poll();
+                    ends.join().unwrap();
+                    assert!(first.is_ready() || woken.0.load(Ordering::Relaxed));
+                    assert!(first.is_ready() || poll() == Poll::Ready(Err(Unanswered::Ended)));
+                } else {
+                    assert_eq!(answer.wait(), Err(Unanswered::Ended));
+                    ends.join().unwrap();
+                }
+                drop(reply);
+            });
+        }
+    }
+
+    /// A task that gives up while its section ends and its reply is answered: nobody is lost, and
+    /// the answer is dropped once.
+    #[test]
+    fn loom_a_waiter_goes_while_answer_and_end_come() {
+        loom::model(|| {
+            let ending = Arc::new(Ending::new());
+            let (reply, mut answer) = answer_of(&ending);
+            let woken = Arc::new(Woken(AtomicBool::new(false)));
+            let waker = Waker::from(woken);
+            let mut context = Context::from_waker(&waker);
+            assert_eq!(Pin::new(&mut answer).poll(&mut context), Poll::Pending);
+            let end = Arc::clone(&ending);
+            let ends = loom::thread::spawn(move || end.come());
+            let answering = loom::thread::spawn(move || {
+                let shared = Arc::downgrade(&reply.shared);
+                reply.send(3);
+                shared
+            });
+            drop(answer);
+            ends.join().unwrap();
+            let shared = answering.join().unwrap();
+            assert!(shared.upgrade().is_none(), "somebody keeps it");
+        });
     }
 
     /// A task that has moved polls again with another waker, and that one is woken.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::shared::{CLOSED, Shared};
+use super::shared::{CLOSED, ENDING, Shared};
 use super::*;
 use crate::{Copying, Queue, Wait};
 
@@ -175,6 +175,28 @@ fn loom_death_is_told_to_all() {
             let _ = shared.post(0, |data: &mut Vec<u32>| data.push(1));
             assert_eq!(push(&shared, 2), Err(CallError::OwnerDied));
             other.join().unwrap();
+        });
+    }
+}
+
+/// A section ends while its proprietor serves: the hook is called once all is served, and not if
+/// only the handles go.
+#[test]
+fn loom_the_end_is_told_when_all_is_served() {
+    for is_told in [true, false] {
+        check(move || {
+            let shared = section(Way::Message, Queue::Lines, 1);
+            let owner = proprietor(&shared);
+            crate::thread::MODELLED.with(|it| it.set(Some(0)));
+            post(&shared, 1);
+            let ended = Arc::clone(&shared.front.ending);
+            if is_told {
+                shared.front.control.fetch_or(ENDING, Ordering::Relaxed);
+            }
+            close(&shared);
+            owner.join().unwrap();
+            assert!(!shared.has_open_request());
+            assert_eq!(ended.is_over(), is_told);
         });
     }
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub use builder::Builder;
 pub use tally::Statistics;
 
+use crate::ending::{EndHook, Ending};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::SectionOptions;
 use hearth_atomics::{Ordering, fence};
@@ -283,10 +284,36 @@ impl<T: Send + 'static> Owned<T> {
     }
 
     /// Accepts no further calls. Earlier requests are served; later ones are refused with
-    /// [`CallError::OwnerDied`].
+    /// [`CallError::OwnerDied`]. Then come the hooks of [`at_end`](Owned::at_end): here, or, if the
+    /// section ever had a proprietor, on its thread.
     pub fn close(&self) {
-        self.shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
-        self.shared.wake_proprietor();
+        self.shared.end();
+    }
+
+    /// Has `hook` called once when the section has ended: closed with [`close`](Owned::close) and
+    /// its earlier requests served, or bereft of its proprietor, which has died by a panic. If that
+    /// is so already, it is called at once. Dropping the result revokes the hook.
+    ///
+    /// When the last handle goes or [`into_inner`](Owned::into_inner) takes the data, hooks are
+    /// dropped without a call. A hook should be brief: others wait for it. A panic of it is
+    /// reported by the panic hook and otherwise lost.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use hearth_sync::Owned;
+    ///
+    /// let (tell, told) = channel();
+    /// let owned = Owned::new(0);
+    /// let _hook = owned.at_end(move || _ = tell.send("closed"));
+    /// owned.close();
+    /// assert_eq!(told.recv(), Ok("closed"));
+    /// ```
+    pub fn at_end(&self, hook: impl FnOnce() + Send + 'static) -> EndHook {
+        self.ending().hook(Box::new(hook))
+    }
+
+    pub(crate) fn ending(&self) -> &Arc<Ending> {
+        &self.shared.front.ending
     }
 
     /// True if every call is refused because the proprietor has died or the section was closed.
@@ -308,7 +335,7 @@ impl<T: Send + 'static> Owned<T> {
         let Ok(proprietor) = self.shared.take_proprietor() else {
             return Err(self);
         };
-        self.close();
+        self.shared.close();
         if let Some(proprietor) = proprietor {
             // If it panicked, the waiters have been refused.
             let _ = proprietor.join();
@@ -352,7 +379,7 @@ impl<T: Send + 'static> Drop for Owned<T> {
         // Release and the fence: whatever other handles did happened before the end.
         if self.shared.front.handles.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
-            self.close();
+            self.shared.close();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hearth_sys::affinity;
 
 use super::held::Held;
-use super::shared::{ASTRAY, CLOSED, Shared, WAY};
+use super::shared::{ASTRAY, CLOSED, ENDING, Shared, WAY};
 use crate::inside::{self, Inside};
 use crate::lock::{Lock, LockPlace};
 use crate::request::drop_quietly;
@@ -51,19 +51,30 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
 }
 
 /// Ends serving, however that comes about: no client keeps waiting.
-struct LastWill<'a, T>(&'a Shared<T>);
+struct LastWill<'a, T> {
+    shared: &'a Shared<T>,
+    /// All requests are served, rather than cut off by a panic.
+    is_done: bool,
+}
 
 impl<T> Drop for LastWill<'_, T> {
     fn drop(&mut self) {
-        self.0.die();
+        self.shared.die();
         // Another section may come to lie at the same address.
         inside::owns(std::ptr::null());
+        let is_ending = self.shared.front.control.load(Ordering::Relaxed) & ENDING != 0;
+        if is_ending || !self.is_done {
+            self.shared.front.ending.come();
+        }
     }
 }
 
 /// Serves until the section is closed and all requests are answered.
 pub(super) fn serve<T>(shared: &Shared<T>) {
-    let _last_will = LastWill(shared);
+    let mut last_will = LastWill {
+        shared,
+        is_done: false,
+    };
     inside::owns(std::ptr::from_ref(shared).cast());
     let mut rounds = 0;
     loop {
@@ -84,6 +95,7 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
                 if shared.front.control.load(Ordering::Acquire) & CLOSED != 0
                     && !shared.has_open_request()
                 {
+                    last_will.is_done = true;
                     return;
                 }
                 shared.sleep_until_asked();

@@ -1,6 +1,6 @@
 //! The state shared by a section's handles, and the ways into it.
 
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use hearth_sys::clock::Stamps;
@@ -9,6 +9,7 @@ use super::builder::SectionOptions;
 use super::held::Held;
 use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
+use crate::ending::Ending;
 use crate::inside::{Inside, is_inside};
 use crate::lock::{AnyLock, Lock, LockPlace};
 use crate::mailbox::{Mailbox, Mailboxes};
@@ -29,7 +30,7 @@ pub(super) const WAY: u32 = 0b11;
 pub(super) const QUEUED: u32 = 1 << 2;
 /// No more requests are served.
 pub(super) const DEAD: u32 = 1 << 3;
-/// The last handle is gone, or the section was closed.
+/// No more calls are accepted: the last handle is gone, or the section was closed.
 pub(super) const CLOSED: u32 = 1 << 4;
 pub(super) const POISONED: u32 = 1 << 5;
 /// The proprietor sleeps on `control`.
@@ -38,6 +39,9 @@ pub(super) const ASLEEP: u32 = 1 << 6;
 pub(super) const AUTO: u32 = 1 << 7;
 /// The proprietor is not on the core asked for.
 pub(super) const ASTRAY: u32 = 1 << 8;
+/// Closed while there are handles: the end is told. If only the last handle goes, it is not: the
+/// data goes too, and who waits for a part of it learns of that from the part.
+pub(super) const ENDING: u32 = 1 << 9;
 /// Bits that the shortest way in does not handle.
 const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 
@@ -49,6 +53,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 /// | `waiters` | a waiter for the lock, before and after; never the proprietor | the proprietor |
 /// | `handles` | a thread that clones or drops one | a thread that drops one |
 /// | `mailboxes`, `proprietor` | the first thread that needs them | all |
+/// | `ending` | see there | |
 /// | `ring` | see there | |
 /// | `lock` | see there | |
 /// | `tally`, `pilot`, `data` | the holder of `lock` | the holder of `lock` |
@@ -74,6 +79,7 @@ pub(super) struct Front {
     pub(super) stamps: Stamps,
     pub(super) handles: AtomicU64,
     pub(super) proprietor: std::sync::Mutex<Option<JoinHandle<()>>>,
+    pub(super) ending: Arc<Ending>,
 }
 
 /// Number of threads that wait for the lock. On lines of its own: a waiter that writes it disturbs
@@ -130,6 +136,7 @@ impl<T> Shared<T> {
                 stamps: stamps(),
                 handles: AtomicU64::new(1),
                 proprietor: std::sync::Mutex::new(None),
+                ending: Arc::new(Ending::new()),
             },
         }
     }
@@ -454,6 +461,25 @@ impl<T> Shared<T> {
         match &*proprietor {
             Some(thread) if thread.thread().id() == std::thread::current().id() => Err(()),
             _ => Ok(proprietor.take()),
+        }
+    }
+
+    /// Accepts no more calls.
+    pub(super) fn close(&self) {
+        self.front.control.fetch_or(CLOSED, Ordering::AcqRel);
+        self.wake_proprietor();
+    }
+
+    /// Accepts no more calls, and tells the end: at once, or, if there is a proprietor, when that
+    /// has served what was asked before.
+    pub(super) fn end(&self) {
+        // Before the proprietor can see that it is closed.
+        self.front.control.fetch_or(ENDING, Ordering::Relaxed);
+        self.close();
+        let proprietor = self.front.proprietor.lock();
+        // A proprietor that starts later has nothing to serve.
+        if proprietor.unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.front.ending.come();
         }
     }
 

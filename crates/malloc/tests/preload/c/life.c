@@ -449,6 +449,11 @@ static void limited_small(void) {
     }
 }
 
+static void limited_count(void) {
+    // For a comparison of what a limit gives in different modes.
+    printf("%zu\n", until_refused(number_of("SIZE", 0)));
+}
+
 static void limited_threads(void) {
     for (int round = 0; round < 20; round++) {
         pthread_t threads[4];
@@ -521,6 +526,7 @@ int main(int count, char **arguments) {
         {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
         {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-in-malloc", signal_in_malloc},
         {"interrupted", interrupted}, {"opened", opened}, {"limited-small", limited_small}, {"limited", limited},
+        {"limited-count", limited_count},
         {"limited-threads", limited_threads}, {"limited-neighbour", limited_neighbour},
         {"limit-lowered", limit_lowered}, {"locked", locked}};
     return run_case(cases, sizeof cases / sizeof *cases, arguments);
