@@ -19,7 +19,7 @@ use crate::connection::{NO_SIGNAL, part};
 use crate::counters::add;
 use crate::listen::Listener;
 use crate::pattern::Threads;
-use crate::service::{Peer, Service};
+use crate::service::{Address, Peer, Service};
 
 /// Key of the wake-up descriptor; listeners have their numbers.
 const WAKEUP: u64 = u64::MAX;
@@ -170,9 +170,12 @@ impl<S: Service> Acceptor<S> {
                         }
                         continue;
                     }
-                    let peer = match address.as_socket() {
-                        Some(address) if listener.is_tcp() => Peer::Tcp(address),
-                        _ => Peer::Unix,
+                    let peer = Peer {
+                        address: match address.as_socket() {
+                            Some(address) if listener.is_tcp() => Address::Tcp(address),
+                            _ => Address::Unix,
+                        },
+                        place: listener.place,
                     };
                     if socket.set_nonblocking(true).is_err() {
                         continue;
