@@ -1,82 +1,16 @@
 //! The server as its clients see it: over sockets, with whole and divided requests, well and badly
 //! behaved.
 
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cachet::options::{Arguments, Wanted};
-use cachet::server::Running;
-use clap::Parser;
-use hearth_net::Mechanism;
-
-/// Starts a server with these options on this machine.
-fn start(line: &str) -> Running {
-    let words = ["cachet", "-p", "0", "-l", "127.0.0.1", "-t", "2"];
-    let words = words.into_iter().chain(line.split_whitespace());
-    match Arguments::parse_from(words).wanted() {
-        Ok(Wanted::Server(options)) => Running::start(*options).expect("it starts"),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Options for every mechanism that this system allows.
-fn mechanisms() -> impl Iterator<Item = String> {
-    let allowed = |mechanism: &Mechanism| mechanism.check().is_ok();
-    let all = Mechanism::all().into_iter().filter(allowed);
-    all.map(|mechanism| format!("--mechanism {mechanism}"))
-}
-
-fn connect(server: &Running) -> TcpStream {
-    let stream = TcpStream::connect(&server.addresses()[0]).expect("it listens");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .expect("a time");
-    stream
-}
-
-/// Sends `sent` and expects exactly this answer.
-fn ask(stream: &mut TcpStream, sent: &[u8], expected: &[u8]) {
-    stream.write_all(sent).expect("it reads");
-    let mut answer = vec![0; expected.len()];
-    stream.read_exact(&mut answer).expect("it answers");
-    assert!(
-        answer == expected,
-        "{} to {}",
-        answer.escape_ascii(),
-        sent.escape_ascii()
-    );
-}
-
-fn statistic(stream: &mut TcpStream, name: &str) -> u64 {
-    stream.write_all(b"stats\r\n").expect("it reads");
-    let (mut all, mut part) = (Vec::new(), [0; 4096]);
-    while !all.ends_with(b"END\r\n") {
-        let count = stream.read(&mut part).expect("it answers");
-        all.extend_from_slice(&part[..count]);
-    }
-    let text = String::from_utf8(all).expect("it is text");
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
-    line.and_then(|value| value.parse().ok())
-        .unwrap_or_else(|| panic!("no {name} in {text}"))
-}
-
-/// Waits until a condition holds.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "{what} does not happen"
-        );
-        std::thread::yield_now();
-    }
-}
+use support::{ask, connect, mechanisms, read_on, read_to, start, statistic, wait_for};
 
 #[test]
 fn requests_come_whole_in_pieces_and_many_at_once() {
@@ -440,17 +374,6 @@ fn more_connections_than_any_system_has_are_refused() {
     }
 }
 
-/// Reads until the text ends with this, and returns it.
-fn read_to(stream: &mut impl Read, end: &str) -> String {
-    let (mut all, mut part) = (Vec::new(), [0; 4096]);
-    while !String::from_utf8_lossy(&all).contains(end) {
-        let count = stream.read(&mut part).expect("it answers");
-        assert!(count > 0, "it ends after {}", all.escape_ascii());
-        all.extend_from_slice(&part[..count]);
-    }
-    String::from_utf8(all).expect("text")
-}
-
 #[test]
 fn watchers_are_told_what_happens() {
     for options in mechanisms() {
@@ -497,19 +420,6 @@ fn watchers_are_told_what_happens() {
     }
 }
 
-/// True if this comes soon.
-fn read_on(stream: &mut TcpStream, part: &str) -> bool {
-    let mut all = Vec::new();
-    let mut some = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut some) {
-        all.extend_from_slice(&some[..count]);
-        if String::from_utf8_lossy(&all).contains(part) {
-            return true;
-        }
-    }
-    false
-}
-
 #[test]
 fn only_known_users_are_served() {
     let path = std::env::temp_dir().join(format!("cachet-users-{}", std::process::id()));
@@ -534,7 +444,7 @@ fn only_known_users_are_served() {
     // The file is read again when asked for; one that is wrong changes nothing.
     for (text, password) in [("bob:new\n", "new"), ("wrong\n", "new")] {
         std::fs::write(&path, text).expect("a file");
-        server.server().read_users_again();
+        server.server().read_again();
         let mut stream = connect(&server);
         let sent = format!("set x 0 0 {}\r\nbob {password}\r\n", 4 + password.len());
         ask(&mut stream, sent.as_bytes(), b"STORED\r\n");
