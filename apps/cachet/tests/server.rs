@@ -285,6 +285,9 @@ fn more_connections_than_may_be_are_told_so() {
     let _ = connect(&server).read_to_end(&mut answer);
     assert_eq!(answer, b"ERROR Too many open connections\r\n");
     assert_eq!(statistic(&mut kept[0], "rejected_connections"), 1);
+    // It still accepts, to refuse.
+    assert_eq!(statistic(&mut kept[0], "accepting_conns"), 1);
+    assert_eq!(statistic(&mut kept[0], "listen_disabled_num"), 0);
     kept.pop();
     wait_for("room", || {
         let mut stream = connect(&server);
@@ -302,10 +305,24 @@ fn those_above_the_limit_wait_if_they_are_not_refused() {
     for stream in &mut kept {
         ask(stream, b"mn\r\n", b"MN\r\n");
     }
+    wait_for("a pause", || {
+        statistic(&mut kept[0], "accepting_conns") == 0
+    });
+    assert_eq!(statistic(&mut kept[0], "listen_disabled_num"), 1);
+    assert_eq!(statistic(&mut kept[0], "time_in_listen_disabled_us"), 0);
     let mut third = connect(&server);
     third.write_all(b"mn\r\n").expect("the system takes it");
     kept.pop();
     ask(&mut third, b"", b"MN\r\n");
+    assert!(statistic(&mut third, "time_in_listen_disabled_us") > 0);
+    // Nobody is refused, so that is not counted.
+    third.write_all(b"stats\r\n").expect("it reads");
+    assert!(!read_to(&mut third, "END\r\n").contains("rejected"));
+    wait_for("the next pause", || {
+        statistic(&mut third, "listen_disabled_num") == 2
+    });
+    ask(&mut third, b"stats reset\r\n", b"RESET\r\n");
+    assert_eq!(statistic(&mut third, "listen_disabled_num"), 0);
     server.stop(false);
 }
 

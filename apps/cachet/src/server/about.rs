@@ -20,6 +20,10 @@ use crate::store::watch::{Topics, WAITING_MAX};
 use crate::store::{AllCounters, Store};
 use crate::tls::{self, Layer, Tls};
 
+/// Number of the network server's counters that are reported: connections, those closed for
+/// silence, pauses of accepting, and their time in microseconds.
+const COUNTED: usize = 4;
+
 /// The network server.
 pub(super) type Net = hearth_net::Server<Layer<Cachet>>;
 
@@ -46,8 +50,8 @@ pub struct Server {
     rejected: AtomicU64,
     /// The network server, while it serves.
     net: Mutex<Option<Net>>,
-    /// Its counters at the last reset: connections, and those closed for silence.
-    counted_before: [AtomicU64; 2],
+    /// Its counters at the last reset.
+    counted_before: [AtomicU64; COUNTED],
     stops: AtomicBool,
 }
 
@@ -180,15 +184,22 @@ impl Server {
         }
     }
 
-    /// Number of connections, and of those closed for silence, since the server began.
-    fn counted(&self) -> [u64; 2] {
+    /// The network server's counters since it began.
+    fn counted(&self) -> [u64; COUNTED] {
         match &*self.net() {
             Some(net) => {
                 let counters = net.counters();
-                [counters.accepted, counters.idled]
+                let (pauses, us) = (counters.pauses, counters.paused_us);
+                [counters.accepted, counters.idled, pauses, us]
             }
-            None => [self.last.load(Ordering::Relaxed), 0],
+            None => [self.last.load(Ordering::Relaxed), 0, 0, 0],
         }
+    }
+
+    fn is_accepting(&self) -> bool {
+        self.net()
+            .as_ref()
+            .is_some_and(hearth_net::Server::is_accepting)
     }
 
     pub(super) fn note_rejected(&self) {
@@ -350,7 +361,7 @@ impl About for Server {
         say("rusage_system", &seconds(used.system_us));
         say("max_connections", &self.options.connections);
         let open = self.open();
-        let [total, idled] = self.counted();
+        let [total, idled, pauses, paused_us] = self.counted();
         let since = |counted: u64, which: usize| {
             counted.saturating_sub(self.counted_before[which].load(Ordering::Relaxed))
         };
@@ -358,14 +369,13 @@ impl About for Server {
         say("connection_structures", &open);
         say("reserved_fds", &self.options.descriptors_besides());
         say("total_connections", &since(total, 0));
-        say(
-            "rejected_connections",
-            &self.rejected.load(Ordering::Relaxed),
-        );
-        say(
-            "accepting_conns",
-            &u32::from(open < self.options.connections),
-        );
+        if self.options.maxconns_fast {
+            let rejected = self.rejected.load(Ordering::Relaxed);
+            say("rejected_connections", &rejected);
+        }
+        say("accepting_conns", &u32::from(self.is_accepting()));
+        say("listen_disabled_num", &since(pauses, 2));
+        say("time_in_listen_disabled_us", &since(paused_us, 3));
         say("idle_kicks", &since(idled, 1));
         say("threads", &self.options.threads);
         if let Some(Encryption { tls, loaded }) = &self.tls {
