@@ -241,20 +241,12 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             .is_none()
         && vivify(context, key);
     let is_hit = hit(context, key, &flags, options, is_new);
-    let counters = &context.worker.counters;
-    counters.cmd_get.bump();
-    if is_hit && !is_new {
-        counters.get_hits.bump();
+    context.worker.counters.total_items.add(u64::from(is_new));
+    // As memcached counts: a new item is a hit, and whatever is touched is not counted twice.
+    if is_hit && flags.has(b'T') {
+        classic::note_touch(context, true);
     } else {
-        counters.get_misses.bump();
-    }
-    if flags.has(b'T') {
-        counters.cmd_touch.bump();
-        if is_hit {
-            counters.touch_hits.bump();
-        } else {
-            counters.touch_misses.bump();
-        }
+        classic::note_get(context, is_hit);
     }
     if !is_hit && has_long_opaque(options) {
         return say(context, OPAQUE_TOO_LONG);
@@ -571,11 +563,11 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             break made;
         }
     };
-    classic::note_change(
-        context,
-        is_up,
-        !is_new && matches!(changed, Changed::To { .. }),
-    );
+    if is_new {
+        context.worker.counters.total_items.bump();
+    } else {
+        classic::note_change(context, is_up, &changed);
+    }
     let is_binary = flags.has(b'b');
     let is_refused = matches!(
         changed,
