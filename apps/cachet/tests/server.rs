@@ -405,6 +405,13 @@ fn watchers_are_told_what_happens() {
         ask(&mut stream, b"set a 0 100 1\r\nx\r\n", b"STORED\r\n");
         ask(&mut stream, b"add a 0 0 1\r\nx\r\n", b"NOT_STORED\r\n");
         ask(&mut stream, b"mg a s\r\n", b"HD s1\r\n");
+        ask(&mut stream, b"append a 0 0 1\r\ny\r\n", b"STORED\r\n");
+        ask(&mut stream, b"mg made N30\r\n", b"HD W\r\n");
+        let large = format!("cas a 0 0 600000 1\r\n{}\r\n", "v".repeat(600_000));
+        let refused = b"SERVER_ERROR object too large for cache\r\n";
+        ask(&mut stream, large.as_bytes(), refused);
+        // Another than `set` keeps what it cannot replace.
+        ask(&mut stream, b"mg a v\r\n", b"VA 2\r\nxy\r\n");
         let value = "v".repeat(100_000);
         let sent = format!("set big 0 0 {}\r\n{value}\r\n", value.len());
         for number in 0..40 {
@@ -420,6 +427,9 @@ fn watchers_are_told_what_happens() {
             " type=item_store key=a status=stored cmd=set ttl=100 clsid=1 cfd=",
             " type=item_store key=a status=not_stored cmd=add ttl=0 clsid=1 cfd=",
             " type=item_get key=a status=found clsid=1 cfd=",
+            " type=item_store key=a status=stored cmd=append ttl=100 clsid=1 cfd=",
+            " type=item_get key=made status=not_found clsid=0 cfd=",
+            " type=item_store key=a status=too_large cmd=cas ttl=0 clsid=1 cfd=",
             " type=eviction key=b0 fetch=no ttl=-1 la=",
             " reason=normal cfd=",
         ] {

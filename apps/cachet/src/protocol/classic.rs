@@ -308,17 +308,23 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
         }
         Err(refused) => {
             say(context, is_quiet, refusal(refused));
-            refuse(context, key, mode, refused);
+            refuse(context, key, (mode, condition), refused);
             Asked::Swallow(length as usize + 2)
         }
     }
 }
 
-/// Deletes a value that could not be replaced: it is not what the client wants it to be.
-pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, refused: Refused) {
+/// Deletes a value that could not be replaced: it is not what the client wants it to be. Whether
+/// `cas` would have replaced it is not known, so that keeps it.
+pub(super) fn refuse(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    (mode, condition): (Mode, Condition),
+    refused: Refused,
+) {
     let Context { store, worker, .. } = context;
-    store.tell_refused(worker, key.0, mode, refused);
-    if mode == Mode::Set {
+    store.tell_refused(worker, key.0, (mode, condition), refused);
+    if mode == Mode::Set && condition.cas.is_none() {
         let out = context.store.slot(context.worker, key).take();
         context.worker.keep(out);
     }

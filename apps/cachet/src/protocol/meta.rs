@@ -265,6 +265,7 @@ fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> bool {
         return false;
     };
     fresh.push(b"\r\n");
+    context.store.tell_missed(context.worker, key.0);
     let mut slot = context.store.slot_again(context.worker, key);
     let (is_made, out) = match slot.find() {
         None => (true, slot.put(fresh).1),
@@ -407,7 +408,7 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         Ok(fresh) => fresh,
         Err(refused) => {
             context.out.extend_from_slice(refusal(refused));
-            classic::refuse(context, key, Mode::Set, refused);
+            classic::refuse(context, key, (Mode::Set, Condition::default()), refused);
             return swallow;
         }
     };
