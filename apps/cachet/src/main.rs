@@ -134,7 +134,7 @@ fn set_costs() {
 fn wait(running: &Running, signals: &signal::Signals) -> bool {
     loop {
         match signals.wait() {
-            Ok(signal::HANG_UP) => running.server().read_users_again(),
+            Ok(signal::HANG_UP) => running.server().read_again(),
             Ok(signal::USER_1) => return true,
             Ok(_) => return false,
             // A system that cannot wait for signals cannot be asked to stop either.

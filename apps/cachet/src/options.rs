@@ -12,7 +12,7 @@ use clap::{ArgAction, Parser};
 use hearth_net::{Mechanism, Pattern, StartError};
 use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
 
-use crate::store;
+use crate::{store, tls};
 
 /// Descriptors beyond those of connections and threads: a dozen, listeners, and some to spare.
 const DESCRIPTORS: u64 = 64;
@@ -57,7 +57,8 @@ pub struct Arguments {
     #[arg(short = 'A', long = "enable-shutdown")]
     enable_shutdown: bool,
     /// Addresses to listen on, with or without a port, separated by commas; may be repeated. All
-    /// addresses of this machine by default, or with *
+    /// addresses of this machine by default, or with *. With -Z, notls: before one leaves its
+    /// connections plain
     #[arg(
         short = 'l',
         long = "listen",
@@ -124,11 +125,12 @@ pub struct Arguments {
     /// lines user:password of this file say; HUP reads it again
     #[arg(short = 'Y', long = "auth-file", value_name = "FILE")]
     auth_file: Option<PathBuf>,
+    /// Encrypt connections by TLS, with -o ssl_chain_cert=FILE,ssl_key=FILE
+    #[arg(short = 'Z', long = "enable-ssl")]
+    ssl: bool,
     /// Features of memcached that cachet lacks: refused, with advice.
     #[arg(short = 'S', long = "enable-sasl", hide = true)]
     sasl: bool,
-    #[arg(short = 'Z', long = "enable-ssl", hide = true)]
-    ssl: bool,
     #[arg(short = 'e', long = "memory-file", value_name = "FILE", hide = true)]
     memory_file: Option<PathBuf>,
     #[arg(short = 'N', long = "napi-ids", value_name = "NUM", hide = true)]
@@ -157,8 +159,11 @@ pub struct Arguments {
     #[arg(short = 'W', long = "disable-watch")]
     disable_watch: bool,
     /// More, separated by commas: maxconns_fast, no_maxconns_fast, hashpower=NUM,
-    /// idle_timeout=SECONDS, hot_lru_pct=NUM, warm_lru_pct=NUM, no_lru_crawler. Those that tune
-    /// memcached's own machinery are accepted and ignored
+    /// idle_timeout=SECONDS, hot_lru_pct=NUM, warm_lru_pct=NUM, no_lru_crawler; and with -Z
+    /// ssl_chain_cert=FILE, ssl_key=FILE, ssl_keyformat=PEM or DER, ssl_verify_mode=0 (none), 1
+    /// (request), 2 or 3 (require), ssl_ca_cert=FILE, ssl_ciphers=NAME:NAME,
+    /// ssl_min_version=2 (TLS 1.2) or 3 (TLS 1.3), ssl_session_cache. Those that tune memcached's
+    /// own machinery are accepted and ignored
     #[arg(
         short = 'o',
         long = "extended",
@@ -221,6 +226,8 @@ pub struct ServerOptions {
     pub port: u16,
     /// Addresses to listen on; all if empty.
     pub listen: Vec<String>,
+    /// Encryption of connections, except at addresses that begin with `notls:`.
+    pub tls: Option<tls::Settings>,
     /// A path to listen on instead.
     pub unix_socket: Option<PathBuf>,
     /// Rights of the Unix socket.
@@ -289,6 +296,15 @@ pub struct ServerOptions {
     pub pid_file: Option<PathBuf>,
 }
 
+/// A place to listen at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place<'a> {
+    /// An address or a name, with or without a port.
+    pub(crate) name: &'a str,
+    /// Whether connections are encrypted there, if any are.
+    pub(crate) is_encrypted: bool,
+}
+
 /// Request of a command line.
 #[derive(Debug)]
 pub enum Wanted {
@@ -355,6 +371,7 @@ impl Arguments {
                 .into_iter()
                 .filter(|name| !name.is_empty())
                 .collect(),
+            tls: self.ssl.then(tls::Settings::default),
             unix_socket: self.unix_socket,
             unix_mask: self.unix_mask,
             backlog: self.backlog,
@@ -407,6 +424,7 @@ impl Arguments {
         for extended in self.extended.iter().filter(|text| !text.is_empty()) {
             options.extend(extended)?;
         }
+        options.check_tls()?;
         if options.hot_percent + options.warm_percent > 80 {
             return Err(WrongOption(
                 "hot_lru_pct and warm_lru_pct exceed 80 together: leave some for cold items".into(),
@@ -427,8 +445,8 @@ impl Arguments {
         if self.sasl {
             return wrong("there is no SASL, as there is no binary protocol: omit -S, or use -Y");
         }
-        if self.ssl {
-            return wrong("TLS is not supported: omit -Z, or put a TLS proxy in front");
+        if self.ssl && self.unix_socket.is_some() {
+            return wrong("a Unix socket is not encrypted: omit -Z or -s");
         }
         if self.memory_file.is_some() {
             return wrong("items are in memory only: omit -e");
@@ -472,9 +490,17 @@ impl ServerOptions {
             "lru_crawler" => self.crawls = true,
             "no_lru_crawler" => self.crawls = false,
             _ if IGNORED.contains(&name.strip_prefix("no_").unwrap_or(name)) => {}
-            _ if name.starts_with("ext_") || name.starts_with("ssl_") => {
+            _ if name.strip_prefix("no_").unwrap_or(name).starts_with("ssl_") => {
+                let settings = self.tls.as_mut().ok_or_else(|| {
+                    WrongOption(format!(
+                        "-o {name} needs encryption: add -Z or leave it away"
+                    ))
+                })?;
+                settings.set(name, value).map_err(WrongOption)?;
+            }
+            _ if name.starts_with("ext_") => {
                 return Err(WrongOption(format!(
-                    "-o {name}: there is neither external storage nor TLS here; leave it away"
+                    "-o {name}: there is no external storage here; leave it away"
                 )));
             }
             _ => {
@@ -484,6 +510,36 @@ impl ServerOptions {
             }
         }
         Ok(())
+    }
+
+    fn check_tls(&self) -> Result<(), WrongOption> {
+        if let Some(settings) = &self.tls {
+            return settings.check().map_err(WrongOption);
+        }
+        if self.places().any(|place| !place.is_encrypted) {
+            return Err(WrongOption(
+                "notls: is for servers that encrypt: add -Z, or leave it away".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The places that `-l` names.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        // memcached accepts semicolons, too.
+        let names = self.listen.iter().flat_map(|names| names.split(';'));
+        names
+            .filter(|name| !name.is_empty())
+            .map(|name| match name.strip_prefix("notls:") {
+                None => Place {
+                    name,
+                    is_encrypted: true,
+                },
+                Some(name) => Place {
+                    name,
+                    is_encrypted: false,
+                },
+            })
     }
 
     /// Number of descriptors that a server needs besides those of connections.

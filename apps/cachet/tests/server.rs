@@ -1,82 +1,16 @@
 //! The server as its clients see it: over sockets, with whole and divided requests, well and badly
 //! behaved.
 
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cachet::options::{Arguments, Wanted};
-use cachet::server::Running;
-use clap::Parser;
-use hearth_net::Mechanism;
-
-/// Starts a server with these options on this machine.
-fn start(line: &str) -> Running {
-    let words = ["cachet", "-p", "0", "-l", "127.0.0.1", "-t", "2"];
-    let words = words.into_iter().chain(line.split_whitespace());
-    match Arguments::parse_from(words).wanted() {
-        Ok(Wanted::Server(options)) => Running::start(*options).expect("it starts"),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Options for every mechanism that this system allows.
-fn mechanisms() -> impl Iterator<Item = String> {
-    let allowed = |mechanism: &Mechanism| mechanism.check().is_ok();
-    let all = Mechanism::all().into_iter().filter(allowed);
-    all.map(|mechanism| format!("--mechanism {mechanism}"))
-}
-
-fn connect(server: &Running) -> TcpStream {
-    let stream = TcpStream::connect(&server.addresses()[0]).expect("it listens");
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .expect("a time");
-    stream
-}
-
-/// Sends `sent` and expects exactly this answer.
-fn ask(stream: &mut TcpStream, sent: &[u8], expected: &[u8]) {
-    stream.write_all(sent).expect("it reads");
-    let mut answer = vec![0; expected.len()];
-    stream.read_exact(&mut answer).expect("it answers");
-    assert!(
-        answer == expected,
-        "{} to {}",
-        answer.escape_ascii(),
-        sent.escape_ascii()
-    );
-}
-
-fn statistic(stream: &mut TcpStream, name: &str) -> u64 {
-    stream.write_all(b"stats\r\n").expect("it reads");
-    let (mut all, mut part) = (Vec::new(), [0; 4096]);
-    while !all.ends_with(b"END\r\n") {
-        let count = stream.read(&mut part).expect("it answers");
-        all.extend_from_slice(&part[..count]);
-    }
-    let text = String::from_utf8(all).expect("it is text");
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
-    line.and_then(|value| value.parse().ok())
-        .unwrap_or_else(|| panic!("no {name} in {text}"))
-}
-
-/// Waits until a condition holds.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "{what} does not happen"
-        );
-        std::thread::yield_now();
-    }
-}
+use support::{ask, connect, mechanisms, read_on, read_to, start, statistic, wait_for};
 
 #[test]
 fn requests_come_whole_in_pieces_and_many_at_once() {
@@ -351,6 +285,9 @@ fn more_connections_than_may_be_are_told_so() {
     let _ = connect(&server).read_to_end(&mut answer);
     assert_eq!(answer, b"ERROR Too many open connections\r\n");
     assert_eq!(statistic(&mut kept[0], "rejected_connections"), 1);
+    // It still accepts, to refuse.
+    assert_eq!(statistic(&mut kept[0], "accepting_conns"), 1);
+    assert_eq!(statistic(&mut kept[0], "listen_disabled_num"), 0);
     kept.pop();
     wait_for("room", || {
         let mut stream = connect(&server);
@@ -368,10 +305,24 @@ fn those_above_the_limit_wait_if_they_are_not_refused() {
     for stream in &mut kept {
         ask(stream, b"mn\r\n", b"MN\r\n");
     }
+    wait_for("a pause", || {
+        statistic(&mut kept[0], "accepting_conns") == 0
+    });
+    assert_eq!(statistic(&mut kept[0], "listen_disabled_num"), 1);
+    assert_eq!(statistic(&mut kept[0], "time_in_listen_disabled_us"), 0);
     let mut third = connect(&server);
     third.write_all(b"mn\r\n").expect("the system takes it");
     kept.pop();
     ask(&mut third, b"", b"MN\r\n");
+    assert!(statistic(&mut third, "time_in_listen_disabled_us") > 0);
+    // Nobody is refused, so that is not counted.
+    third.write_all(b"stats\r\n").expect("it reads");
+    assert!(!read_to(&mut third, "END\r\n").contains("rejected"));
+    wait_for("the next pause", || {
+        statistic(&mut third, "listen_disabled_num") == 2
+    });
+    ask(&mut third, b"stats reset\r\n", b"RESET\r\n");
+    assert_eq!(statistic(&mut third, "listen_disabled_num"), 0);
     server.stop(false);
 }
 
@@ -440,17 +391,6 @@ fn more_connections_than_any_system_has_are_refused() {
     }
 }
 
-/// Reads until the text ends with this, and returns it.
-fn read_to(stream: &mut impl Read, end: &str) -> String {
-    let (mut all, mut part) = (Vec::new(), [0; 4096]);
-    while !String::from_utf8_lossy(&all).contains(end) {
-        let count = stream.read(&mut part).expect("it answers");
-        assert!(count > 0, "it ends after {}", all.escape_ascii());
-        all.extend_from_slice(&part[..count]);
-    }
-    String::from_utf8(all).expect("text")
-}
-
 #[test]
 fn watchers_are_told_what_happens() {
     for options in mechanisms() {
@@ -465,6 +405,13 @@ fn watchers_are_told_what_happens() {
         ask(&mut stream, b"set a 0 100 1\r\nx\r\n", b"STORED\r\n");
         ask(&mut stream, b"add a 0 0 1\r\nx\r\n", b"NOT_STORED\r\n");
         ask(&mut stream, b"mg a s\r\n", b"HD s1\r\n");
+        ask(&mut stream, b"append a 0 0 1\r\ny\r\n", b"STORED\r\n");
+        ask(&mut stream, b"mg made N30\r\n", b"HD W\r\n");
+        let large = format!("cas a 0 0 600000 1\r\n{}\r\n", "v".repeat(600_000));
+        let refused = b"SERVER_ERROR object too large for cache\r\n";
+        ask(&mut stream, large.as_bytes(), refused);
+        // Another than `set` keeps what it cannot replace.
+        ask(&mut stream, b"mg a v\r\n", b"VA 2\r\nxy\r\n");
         let value = "v".repeat(100_000);
         let sent = format!("set big 0 0 {}\r\n{value}\r\n", value.len());
         for number in 0..40 {
@@ -480,6 +427,9 @@ fn watchers_are_told_what_happens() {
             " type=item_store key=a status=stored cmd=set ttl=100 clsid=1 cfd=",
             " type=item_store key=a status=not_stored cmd=add ttl=0 clsid=1 cfd=",
             " type=item_get key=a status=found clsid=1 cfd=",
+            " type=item_store key=a status=stored cmd=append ttl=100 clsid=1 cfd=",
+            " type=item_get key=made status=not_found clsid=0 cfd=",
+            " type=item_store key=a status=too_large cmd=cas ttl=0 clsid=1 cfd=",
             " type=eviction key=b0 fetch=no ttl=-1 la=",
             " reason=normal cfd=",
         ] {
@@ -495,19 +445,6 @@ fn watchers_are_told_what_happens() {
         });
         server.stop(false);
     }
-}
-
-/// True if this comes soon.
-fn read_on(stream: &mut TcpStream, part: &str) -> bool {
-    let mut all = Vec::new();
-    let mut some = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut some) {
-        all.extend_from_slice(&some[..count]);
-        if String::from_utf8_lossy(&all).contains(part) {
-            return true;
-        }
-    }
-    false
 }
 
 #[test]
@@ -534,7 +471,7 @@ fn only_known_users_are_served() {
     // The file is read again when asked for; one that is wrong changes nothing.
     for (text, password) in [("bob:new\n", "new"), ("wrong\n", "new")] {
         std::fs::write(&path, text).expect("a file");
-        server.server().read_users_again();
+        server.server().read_again();
         let mut stream = connect(&server);
         let sent = format!("set x 0 0 {}\r\nbob {password}\r\n", 4 + password.len());
         ask(&mut stream, sent.as_bytes(), b"STORED\r\n");

@@ -19,7 +19,7 @@ use crate::connection::{NO_SIGNAL, part};
 use crate::counters::add;
 use crate::listen::Listener;
 use crate::pattern::Threads;
-use crate::service::{Peer, Service};
+use crate::service::{Address, Peer, Service};
 
 /// Key of the wake-up descriptor; listeners have their numbers.
 const WAKEUP: u64 = u64::MAX;
@@ -33,8 +33,9 @@ pub(crate) struct Acceptor<S: Service> {
     pattern: Arc<dyn Threads<S>>,
     listeners: Vec<Listener>,
     ready: Epoll,
-    is_armed: bool,
-    /// End of that pause.
+    /// Beginning of the present pause; none while the listeners are watched.
+    paused_since: Option<Instant>,
+    /// End of that pause for want of descriptors.
     starved_until: Option<Instant>,
 }
 
@@ -54,7 +55,7 @@ impl<S: Service> Acceptor<S> {
             pattern,
             listeners,
             ready,
-            is_armed: true,
+            paused_since: None,
             starved_until: None,
         })
     }
@@ -133,19 +134,32 @@ impl<S: Service> Acceptor<S> {
             // A connection may have closed before `wants_room` was set.
             may &= !self.is_full();
         }
-        if may != self.is_armed {
-            let interest = if may {
-                Interest::Read
-            } else {
-                Interest::Nothing
-            };
-            for (key, listener) in self.listeners.iter().enumerate() {
-                // It is in the set.
-                let _ = self
-                    .ready
-                    .change(listener.socket.as_fd(), key as u64, interest);
+        match self.paused_since {
+            None if !may => {
+                add(&self.common.acceptors_desk().counts.pauses, 1);
+                self.paused_since = Some(Instant::now());
+                self.watch(Interest::Nothing);
             }
-            self.is_armed = may;
+            Some(since) if may => {
+                let us = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+                add(&self.common.acceptors_desk().counts.paused_us, us);
+                self.paused_since = None;
+                self.watch(Interest::Read);
+            }
+            _ => return,
+        }
+        let is_accepting = self.paused_since.is_none();
+        self.common
+            .is_accepting
+            .store(is_accepting, Ordering::Relaxed);
+    }
+
+    fn watch(&self, interest: Interest) {
+        for (key, listener) in self.listeners.iter().enumerate() {
+            // It is in the set.
+            let _ = self
+                .ready
+                .change(listener.socket.as_fd(), key as u64, interest);
         }
     }
 
@@ -170,9 +184,12 @@ impl<S: Service> Acceptor<S> {
                         }
                         continue;
                     }
-                    let peer = match address.as_socket() {
-                        Some(address) if listener.is_tcp() => Peer::Tcp(address),
-                        _ => Peer::Unix,
+                    let peer = Peer {
+                        address: match address.as_socket() {
+                            Some(address) if listener.is_tcp() => Address::Tcp(address),
+                            _ => Address::Unix,
+                        },
+                        place: listener.place,
                     };
                     if socket.set_nonblocking(true).is_err() {
                         continue;

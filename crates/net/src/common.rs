@@ -16,6 +16,7 @@ use crate::options::Builder;
 /// | `connections` | the acceptor: up; a thread that closes: down | the acceptor |
 /// | `wants_room` | acceptor: true before rereading `connections` | who closes, after counting |
 /// | `second` | the acceptor | all, roughly |
+/// | `is_accepting` | the acceptor | who asks, roughly |
 ///
 /// `connections` and `wants_room` are sequentially consistent: either the acceptor sees that a
 /// connection has closed, or the closing thread sees that the acceptor waits.
@@ -32,6 +33,7 @@ pub(crate) struct Common<S> {
     pub(crate) is_stopping: AtomicBool,
     pub(crate) connections: AtomicUsize,
     pub(crate) wants_room: AtomicBool,
+    pub(crate) is_accepting: AtomicBool,
     pub(crate) acceptor_wakeup: EventFd,
 }
 

@@ -1,6 +1,6 @@
 //! A connection, and its handling of events: the same under every pattern.
 
-mod left;
+pub(crate) mod left;
 pub(crate) mod pushed;
 
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use self::left::Left;
 use crate::counters::{Meter, Operation, add};
 use crate::options::Builder;
 pub(crate) use crate::service::NO_SIGNAL;
-use crate::service::{self, AT_ONCE, Next, Output, Peer, SecondWriter, Service};
+use crate::service::{AT_ONCE, Input, Next, Output, Peer, SecondWriter, Service};
 
 /// Size of a read.
 const SCRATCH_BYTES: usize = 64 << 10;
@@ -361,7 +361,7 @@ impl<T> Connection<T> {
         let Entry::Open(session) = &mut self.entry else {
             return (Next::Break, 0);
         };
-        let mut input = service::input(bytes, self.is_ended);
+        let mut input = Input::new(bytes).ending(self.is_ended);
         let (worker, output) = (&mut station.worker, &mut station.output);
         let mut next = station.service.serve(worker, session, &mut input, output);
         let is_stuck = next == Next::More && input.consumed() == 0;

@@ -89,6 +89,10 @@ counters! {
     refused,
     /// Times that there was no descriptor for a connection.
     starved,
+    /// Times that accepting was paused, for want of descriptors or because of the limit.
+    pauses,
+    /// Length of the pauses that are over, in microseconds.
+    paused_us,
     /// Connections closed.
     closed,
     /// Connections closed after too long a silence.

@@ -59,10 +59,11 @@ mod server;
 mod service;
 
 pub use choices::{Mechanism, Pattern, UnknownName, WhenFull};
+pub use connection::left::Left;
 pub use counters::{Counters, Operation, Times};
 pub use drain::Stopped;
 pub use error::StartError;
 pub use options::Builder;
 pub use pattern::Adapted;
 pub use server::Server;
-pub use service::{Input, Next, Output, Peer, SecondWriter, Service};
+pub use service::{Address, Input, Next, Output, Peer, SecondWriter, Service, WriteAtOnce};

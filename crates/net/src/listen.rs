@@ -15,6 +15,8 @@ use crate::options::Builder;
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: Socket,
+    /// Number of its name among those asked for; see [`crate::Peer`].
+    pub(crate) place: usize,
     path: Option<PathBuf>,
 }
 
@@ -34,6 +36,11 @@ impl Listener {
 
     pub(crate) fn is_tcp(&self) -> bool {
         self.path.is_none()
+    }
+
+    fn at(mut self, place: usize) -> Listener {
+        self.place = place;
+        self
     }
 
     fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
@@ -67,7 +74,11 @@ impl Listener {
     fn listening(socket: Socket, backlog: i32, path: Option<PathBuf>) -> io::Result<Listener> {
         socket.listen(backlog)?;
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, path })
+        Ok(Listener {
+            socket,
+            place: 0,
+            path,
+        })
     }
 }
 
@@ -77,26 +88,26 @@ pub(crate) fn listeners(options: &Builder) -> Result<Vec<Listener>, StartError> 
     // Addresses of a family that this machine lacks, such as IPv6 where it is off: no error if
     // others work.
     let mut missing = None;
-    for name in &options.tcp {
+    for (place, name) in options.tcp.iter().enumerate() {
         let failed = |error| StartError::Listen {
             address: name.clone(),
             error,
         };
         for address in name.to_socket_addrs().map_err(failed)? {
             match Listener::tcp(address, options.backlog) {
-                Ok(listener) => found.push(listener),
+                Ok(listener) => found.push(listener.at(place)),
                 Err(error) if is_of_no_family(address, &error) => missing = Some(failed(error)),
                 Err(error) => return Err(failed(error)),
             }
         }
     }
-    for (path, rights) in &options.unix {
+    for (number, (path, rights)) in options.unix.iter().enumerate() {
         let listener =
             Listener::unix(path, *rights, options.backlog).map_err(|error| StartError::Listen {
                 address: path.display().to_string(),
                 error,
             })?;
-        found.push(listener);
+        found.push(listener.at(options.tcp.len() + number));
     }
     if found.is_empty() {
         return Err(missing.unwrap_or(StartError::NoListener));

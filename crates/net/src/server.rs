@@ -76,6 +76,7 @@ impl<S: Service> Server<S> {
             is_stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
             wants_room: AtomicBool::new(false),
+            is_accepting: AtomicBool::new(true),
             acceptor_wakeup: EventFd::new().map_err(refused("a descriptor"))?,
             options,
         });
@@ -125,6 +126,11 @@ impl<S: Service> Server<S> {
     /// Largest number of connections.
     pub fn connections_max(&self) -> usize {
         self.common.options.connections_max
+    }
+
+    /// True unless accepting is paused, for want of descriptors or because of the limit.
+    pub fn is_accepting(&self) -> bool {
+        self.common.is_accepting.load(Ordering::Relaxed)
     }
 
     /// Counters since the start.

@@ -1,5 +1,6 @@
 //! The service: the side of a server that knows what bytes mean.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -13,7 +14,17 @@ pub(crate) const AT_ONCE: i32 = 0x40;
 
 /// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub struct Peer {
+    /// Its address.
+    pub address: Address,
+    /// Number of the place it came to: the names given to [`crate::Builder::tcp`] are counted from
+    /// 0, in order, and then the paths given to [`crate::Builder::unix`].
+    pub place: usize,
+}
+
+/// The address of a [`Peer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
     /// A network address.
     Tcp(SocketAddr),
     /// A client on this machine.
@@ -40,21 +51,45 @@ pub enum Next {
 
 /// A second writer of a connection, for bytes that answer nothing. The connection stays with its
 /// server, which reads, and closes it.
-#[derive(Debug)]
-pub struct SecondWriter(Socket);
+pub struct SecondWriter(Box<dyn WriteAtOnce>);
+
+/// A writer that never waits.
+pub trait WriteAtOnce: Send + Sync {
+    /// Writes what can go at once. Returns the number of bytes. The next call must begin with the
+    /// first byte that is not written, as a part of it may be on its way.
+    ///
+    /// # Errors
+    /// None can go now ([`io::ErrorKind::WouldBlock`]), or the connection is broken.
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
+}
+
+impl WriteAtOnce for Socket {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_with_flags(bytes, NO_SIGNAL | AT_ONCE)
+    }
+}
 
 impl SecondWriter {
     /// Takes a share in a socket.
     pub(crate) fn of(socket: &Socket) -> io::Result<SecondWriter> {
-        socket.try_clone().map(SecondWriter)
+        socket.try_clone().map(SecondWriter::through)
     }
 
-    /// Writes what can go at once. Returns the number of bytes.
-    ///
-    /// # Errors
-    /// None can go now ([`io::ErrorKind::WouldBlock`]), or the connection is broken.
-    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send_with_flags(bytes, NO_SIGNAL | AT_ONCE)
+    /// A writer for the service inside of another, which changes the bytes on their way.
+    pub fn through(writer: impl WriteAtOnce + 'static) -> SecondWriter {
+        SecondWriter(Box::new(writer))
+    }
+}
+
+impl WriteAtOnce for SecondWriter {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+}
+
+impl fmt::Debug for SecondWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecondWriter").finish_non_exhaustive()
     }
 }
 
@@ -67,13 +102,21 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Input to test a service without a server.
+    /// Input for a service without a server of its own: in a test, or inside of another service.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Input<'a> {
         Input {
             bytes,
             consumed: 0,
             is_ended: false,
         }
+    }
+
+    /// Sets whether the other side sends no more.
+    #[inline]
+    #[must_use]
+    pub fn ending(self, is_ended: bool) -> Input<'a> {
+        Input { is_ended, ..self }
     }
 
     /// All unconsumed bytes.
@@ -230,13 +273,5 @@ impl Service for () {
     fn serve(&self, (): &mut (), (): &mut (), input: &mut Input<'_>, _: &mut Output) -> Next {
         input.consume(input.bytes().len());
         Next::More
-    }
-}
-
-pub(crate) fn input(bytes: &[u8], is_ended: bool) -> Input<'_> {
-    Input {
-        bytes,
-        consumed: 0,
-        is_ended,
     }
 }

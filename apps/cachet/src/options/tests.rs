@@ -1,6 +1,10 @@
 //! Command lines and their meaning.
 
+use std::path::PathBuf;
+
 use clap::{CommandFactory, Parser};
+
+use crate::tls::{KeyFormat, VerifyMode};
 
 use super::{Arguments, Pattern, ServerOptions, Wanted};
 
@@ -100,6 +104,43 @@ fn whatever_memcached_takes_to_tune_itself_is_taken() {
 }
 
 #[test]
+fn encryption_is_set_by_memcacheds_names() {
+    let told = options(
+        "-Z -l 127.0.0.1,notls:127.0.0.1:7;notls:localhost -o ssl_chain_cert=/c,ssl_key=/k,\
+         ssl_keyformat=2,ssl_verify_mode=1,ssl_ca_cert=/a,ssl_min_version=3,ssl_wbuf_size=8 \
+         -o ssl_ciphers=ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256,ssl_session_cache",
+    );
+    let told = told.expect("all are known");
+    let places: Vec<_> = told.places().map(|at| (at.name, at.is_encrypted)).collect();
+    assert_eq!(
+        places,
+        [
+            ("127.0.0.1", true),
+            ("127.0.0.1:7", false),
+            ("localhost", false)
+        ]
+    );
+    let tls = told.tls.expect("it was asked for");
+    assert_eq!(tls.chain, PathBuf::from("/c"));
+    assert_eq!(tls.key, Some("/k".into()));
+    assert_eq!(tls.authorities, Some("/a".into()));
+    assert_eq!(
+        (tls.key_format, tls.verify),
+        (KeyFormat::Der, VerifyMode::Request)
+    );
+    assert_eq!((tls.version_name(), tls.buffer_kb), ("tlsv1.3", 8));
+    assert!(tls.resumes);
+    let old = tls
+        .suites()
+        .iter()
+        .filter(|one| one.tls13().is_none())
+        .count();
+    assert_eq!((tls.suites().len() - old, old), (3, 2));
+    let told = options("-o no_maxconns_fast").expect("it is known");
+    assert!(told.tls.is_none());
+}
+
+#[test]
 fn what_is_wrong_is_told_with_what_to_do() {
     for (line, told) in [
         ("-U 11211", "omit -U"),
@@ -108,7 +149,34 @@ fn what_is_wrong_is_told_with_what_to_do() {
             "use edge with leader",
         ),
         ("-S", "omit -S"),
-        ("-Z", "omit -Z"),
+        ("-Z", "ssl_chain_cert=FILE"),
+        ("-Z -s /x -o ssl_chain_cert=c", "omit -Z or -s"),
+        ("-o ssl_chain_cert=c", "add -Z"),
+        ("-l notls:127.0.0.1", "add -Z"),
+        ("-Z -o ssl_chain_cert", "ssl_chain_cert=…"),
+        ("-Z -o ssl_chain_cert=", "ssl_chain_cert=…"),
+        (
+            "-Z -o ssl_chain_cert=c,ssl_keyformat=ENGINE",
+            "give PEM or DER",
+        ),
+        (
+            "-Z -o ssl_chain_cert=c,ssl_keyformat=2",
+            "give ssl_key=FILE",
+        ),
+        ("-Z -o ssl_chain_cert=c,ssl_verify_mode=4", "0, 1, 2 or 3"),
+        (
+            "-Z -o ssl_chain_cert=c,ssl_verify_mode=2",
+            "ssl_ca_cert=FILE",
+        ),
+        ("-Z -o ssl_chain_cert=c,ssl_min_version=1", "give 2 or 3"),
+        ("-Z -o ssl_chain_cert=c,ssl_min_version=4", "TLS 1.3"),
+        (
+            "-Z -o ssl_chain_cert=c,ssl_ciphers=HIGH",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+        ),
+        ("-Z -o ssl_chain_cert=c,ssl_kernel_tls", "leave it away"),
+        ("-Z -o ssl_chain_cert=c,ssl_wbuf_size=x", "kilobytes"),
+        ("-Z -o ssl_chain_cert=c,ssl_nonsense", "cachet --help"),
         ("-e /mnt/items", "omit -e"),
         ("-N 4", "omit -N"),
         ("-I 2048m", "from 1k to 1024m"),

@@ -182,7 +182,7 @@ fn get_one(context: &mut Context<'_>, key: &[u8], with_cas: bool) {
     note_detail(context, key, found.is_some());
 }
 
-fn note_get(context: &Context<'_>, is_hit: bool) {
+pub(super) fn note_get(context: &Context<'_>, is_hit: bool) {
     let counters = &context.worker.counters;
     counters.cmd_get.bump();
     if is_hit {
@@ -252,12 +252,11 @@ fn touch_one(context: &mut Context<'_>, key: &[u8], with_cas: bool, exptime: i32
         is_hit = true;
     }
     drop(slot);
-    note_get(context, is_hit);
     note_detail(context, key, is_hit);
     note_touch(context, is_hit);
 }
 
-fn note_touch(context: &Context<'_>, is_hit: bool) {
+pub(super) fn note_touch(context: &Context<'_>, is_hit: bool) {
     let counters = &context.worker.counters;
     counters.cmd_touch.bump();
     if is_hit {
@@ -309,17 +308,23 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
         }
         Err(refused) => {
             say(context, is_quiet, refusal(refused));
-            refuse(context, key, mode, refused);
+            refuse(context, key, (mode, condition), refused);
             Asked::Swallow(length as usize + 2)
         }
     }
 }
 
-/// Deletes a value that could not be replaced: it is not what the client wants it to be.
-pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, refused: Refused) {
+/// Deletes a value that could not be replaced: it is not what the client wants it to be. Whether
+/// `cas` would have replaced it is not known, so that keeps it.
+pub(super) fn refuse(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    (mode, condition): (Mode, Condition),
+    refused: Refused,
+) {
     let Context { store, worker, .. } = context;
-    store.tell_refused(worker, key.0, mode, refused);
-    if mode == Mode::Set {
+    store.tell_refused(worker, key.0, (mode, condition), refused);
+    if mode == Mode::Set && condition.cas.is_none() {
         let out = context.store.slot(context.worker, key).take();
         context.worker.keep(out);
     }
@@ -512,14 +517,15 @@ pub(super) fn change(
     }
 }
 
-/// Counts a change.
-pub(super) fn note_change(context: &Context<'_>, is_up: bool, is_hit: bool) {
+/// Counts a change. One that is refused counts as neither, as in memcached.
+pub(super) fn note_change(context: &Context<'_>, is_up: bool, changed: &Changed) {
     let counters = &context.worker.counters;
-    match (is_up, is_hit) {
-        (true, true) => counters.incr_hits.bump(),
-        (true, false) => counters.incr_misses.bump(),
-        (false, true) => counters.decr_hits.bump(),
-        (false, false) => counters.decr_misses.bump(),
+    match (is_up, changed) {
+        (true, Changed::To { .. }) => counters.incr_hits.bump(),
+        (true, Changed::NotFound) => counters.incr_misses.bump(),
+        (false, Changed::To { .. }) => counters.decr_hits.bump(),
+        (false, Changed::NotFound) => counters.decr_misses.bump(),
+        _ => {}
     }
 }
 
@@ -547,7 +553,7 @@ fn count_by(context: &mut Context<'_>, words: &Words<'_>, is_up: bool) -> Asked 
         },
         None,
     );
-    note_change(context, is_up, matches!(changed, Changed::To { .. }));
+    note_change(context, is_up, &changed);
     let answer: &[u8] = match changed {
         Changed::To { value, .. } => {
             if !is_quiet {
@@ -566,6 +572,7 @@ fn count_by(context: &mut Context<'_>, words: &Words<'_>, is_up: bool) -> Asked 
 fn flush_all(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let is_quiet = words.end_in_noreply();
     let mut seconds = 0;
+    context.worker.counters.cmd_flush.bump();
     if !context.about.may_flush() {
         return say(context, is_quiet, b"CLIENT_ERROR flush_all not allowed\r\n");
     }
@@ -575,10 +582,10 @@ fn flush_all(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         };
         if exptime > 0 {
             let clock = context.store.clock();
-            seconds = clock.expiry(exptime).saturating_sub(clock.now());
+            // As memcached, which flushes when the last second before the moment begins.
+            seconds = clock.expiry(exptime).saturating_sub(clock.now() + 1);
         }
     }
-    context.worker.counters.cmd_flush.bump();
     context.store.forget(seconds);
     say(context, is_quiet, OK)
 }

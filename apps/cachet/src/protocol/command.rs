@@ -38,6 +38,13 @@ pub trait About: Sync {
     fn users(&self) -> Option<Arc<Users>> {
         None
     }
+    /// Loads the certificates of encrypted connections again.
+    ///
+    /// # Errors
+    /// They cannot be used, or nothing is encrypted: the answer.
+    fn refresh_certs(&self) -> Result<(), String> {
+        Err("Error TLS not enabled".into())
+    }
     /// Sets the verbosity of the log.
     fn set_verbosity(&self, _level: u32) {}
     /// Notes that a connection is closed because it speaks HTTP.

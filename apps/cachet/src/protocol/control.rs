@@ -22,10 +22,13 @@ pub(super) fn control(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             Err(text) => text,
         },
         b"extstore" => ERROR,
-        _ => {
-            is_quiet = false;
-            b"Error TLS not enabled\r\n"
-        }
+        _ => match context.about.refresh_certs() {
+            Ok(()) => OK,
+            Err(error) => {
+                // As in memcached, which does not ask here whether an answer is wanted.
+                return answer(context, format!("{error}\r\n").as_bytes());
+            }
+        },
     };
     answer(context, if is_quiet { b"" } else { text })
 }

@@ -241,20 +241,12 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             .is_none()
         && vivify(context, key);
     let is_hit = hit(context, key, &flags, options, is_new);
-    let counters = &context.worker.counters;
-    counters.cmd_get.bump();
-    if is_hit && !is_new {
-        counters.get_hits.bump();
+    context.worker.counters.total_items.add(u64::from(is_new));
+    // As memcached counts: a new item is a hit, and whatever is touched is not counted twice.
+    if is_hit && flags.has(b'T') {
+        classic::note_touch(context, true);
     } else {
-        counters.get_misses.bump();
-    }
-    if flags.has(b'T') {
-        counters.cmd_touch.bump();
-        if is_hit {
-            counters.touch_hits.bump();
-        } else {
-            counters.touch_misses.bump();
-        }
+        classic::note_get(context, is_hit);
     }
     if !is_hit && has_long_opaque(options) {
         return say(context, OPAQUE_TOO_LONG);
@@ -273,6 +265,7 @@ fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> bool {
         return false;
     };
     fresh.push(b"\r\n");
+    context.store.tell_missed(context.worker, key.0);
     let mut slot = context.store.slot_again(context.worker, key);
     let (is_made, out) = match slot.find() {
         None => (true, slot.put(fresh).1),
@@ -415,7 +408,7 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         Ok(fresh) => fresh,
         Err(refused) => {
             context.out.extend_from_slice(refusal(refused));
-            classic::refuse(context, key, Mode::Set, refused);
+            classic::refuse(context, key, (Mode::Set, Condition::default()), refused);
             return swallow;
         }
     };
@@ -571,11 +564,11 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             break made;
         }
     };
-    classic::note_change(
-        context,
-        is_up,
-        !is_new && matches!(changed, Changed::To { .. }),
-    );
+    if is_new {
+        context.worker.counters.total_items.bump();
+    } else {
+        classic::note_change(context, is_up, &changed);
+    }
     let is_binary = flags.has(b'b');
     let is_refused = matches!(
         changed,

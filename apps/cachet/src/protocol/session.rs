@@ -6,7 +6,7 @@ use super::words::{Words, signed_32};
 use super::{classic, meta};
 use crate::items::Fresh;
 use crate::store::watch::Topics;
-use crate::store::{Mode, Refused, Share, Store, Worker};
+use crate::store::{Condition, Mode, Refused, Share, Store, Worker};
 
 /// Longest line before its end has come, unless it asks for many keys.
 const LINE_MAX: usize = 2048;
@@ -419,11 +419,11 @@ fn refuse_to_wait(context: &mut Context<'_>, fresh: Fresh, storing: Storing) {
         context.out.extend_from_slice(refusal(Refused::NoMemory));
     }
     context.worker.counters.store_no_memory.bump();
-    let mode = match storing.kind {
-        Kind::Classic { .. } => storing.mode,
-        Kind::Meta => Mode::Set,
+    let how = match storing.kind {
+        Kind::Classic { .. } => (storing.mode, storing.condition),
+        Kind::Meta => (Mode::Set, Condition::default()),
     };
     let key = (fresh.key().to_vec(), fresh.hash());
     context.worker.keep(Some(fresh.give_up()));
-    classic::refuse(context, (&key.0, key.1), mode, Refused::NoMemory);
+    classic::refuse(context, (&key.0, key.1), how, Refused::NoMemory);
 }

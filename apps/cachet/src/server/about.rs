@@ -11,13 +11,28 @@ use hearth_net::Peer;
 use hearth_sys::signal;
 use hearth_sys::usage::{self, Whose};
 
-use super::known::Known;
+use super::known::{Known, name_of};
 use super::service::Cachet;
 use crate::options::ServerOptions;
 use crate::protocol::{About, Say, Users};
 use crate::store::counters::Counters;
 use crate::store::watch::{Topics, WAITING_MAX};
 use crate::store::{AllCounters, Store};
+use crate::tls::{self, Layer, Tls};
+
+/// Number of the network server's counters that are reported: connections, those closed for
+/// silence, pauses of accepting, and their time in microseconds.
+const COUNTED: usize = 4;
+
+/// The network server.
+pub(super) type Net = hearth_net::Server<Layer<Cachet>>;
+
+/// Encryption of connections.
+struct Encryption {
+    tls: Arc<Tls>,
+    /// Second in which the certificates were loaded.
+    loaded: AtomicU32,
+}
 
 /// The state that all parts of a server share.
 pub struct Server {
@@ -30,18 +45,26 @@ pub struct Server {
     connections: Mutex<BTreeMap<u64, Arc<Known>>>,
     /// Users that may connect, if not all may.
     users: Mutex<Option<Arc<Users>>>,
+    tls: Option<Encryption>,
     last: AtomicU64,
     rejected: AtomicU64,
     /// The network server, while it serves.
-    net: Mutex<Option<hearth_net::Server<Cachet>>>,
-    /// Its counters at the last reset: connections, and those closed for silence.
-    counted_before: [AtomicU64; 2],
+    net: Mutex<Option<Net>>,
+    /// Its counters at the last reset.
+    counted_before: [AtomicU64; COUNTED],
     stops: AtomicBool,
 }
 
 impl Server {
-    pub(super) fn new(store: Store, options: ServerOptions, users: Option<Users>) -> Server {
+    pub(super) fn new(
+        store: Store,
+        options: ServerOptions,
+        users: Option<Users>,
+        tls: Option<Arc<Tls>>,
+    ) -> Server {
         let users = users.map(Arc::new);
+        let loaded = AtomicU32::new(store.clock().now());
+        let tls = tls.map(|tls| Encryption { tls, loaded });
         Server {
             verbosity: AtomicU32::new(options.verbosity),
             store,
@@ -50,6 +73,7 @@ impl Server {
             counters: AllCounters::default(),
             connections: Mutex::default(),
             users: Mutex::new(users),
+            tls,
             last: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             net: Mutex::default(),
@@ -114,10 +138,21 @@ impl Server {
         }
     }
 
-    /// Reads the file of users again, if there is one. Keeps those that it has if that is wrong.
-    pub fn read_users_again(&self) {
+    /// Reads the files of users and certificates again, if there are any. Keeps what it has of
+    /// those that are wrong.
+    pub fn read_again(&self) {
+        if self.options.auth_file.is_none() && self.tls.is_none() {
+            self.tell(1, || "nothing to read again".into());
+        }
+        self.read_users_again();
+        if self.tls.is_some() && self.refresh_certs().is_ok() {
+            self.tell(1, || "read the certificates again".into());
+        }
+    }
+
+    fn read_users_again(&self) {
         let Some(path) = &self.options.auth_file else {
-            return self.tell(1, || "nothing to read again".into());
+            return;
         };
         match read_users(path) {
             Ok(users) => {
@@ -128,15 +163,15 @@ impl Server {
         }
     }
 
-    fn net(&self) -> MutexGuard<'_, Option<hearth_net::Server<Cachet>>> {
+    fn net(&self) -> MutexGuard<'_, Option<Net>> {
         self.net.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set_net(&self, net: hearth_net::Server<Cachet>) {
+    pub(super) fn set_net(&self, net: Net) {
         *self.net() = Some(net);
     }
 
-    pub(super) fn take_net(&self) -> Option<hearth_net::Server<Cachet>> {
+    pub(super) fn take_net(&self) -> Option<Net> {
         self.net().take()
     }
 
@@ -149,19 +184,33 @@ impl Server {
         }
     }
 
-    /// Number of connections, and of those closed for silence, since the server began.
-    fn counted(&self) -> [u64; 2] {
+    /// The network server's counters since it began.
+    fn counted(&self) -> [u64; COUNTED] {
         match &*self.net() {
             Some(net) => {
                 let counters = net.counters();
-                [counters.accepted, counters.idled]
+                let (pauses, us) = (counters.pauses, counters.paused_us);
+                [counters.accepted, counters.idled, pauses, us]
             }
-            None => [self.last.load(Ordering::Relaxed), 0],
+            None => [self.last.load(Ordering::Relaxed), 0, 0, 0],
         }
+    }
+
+    fn is_accepting(&self) -> bool {
+        self.net()
+            .as_ref()
+            .is_some_and(hearth_net::Server::is_accepting)
     }
 
     pub(super) fn note_rejected(&self) {
         self.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Logs a connection that is closed because its encryption fails.
+    pub(super) fn note_refused(&self, peer: &Peer, error: &dyn Display) {
+        self.tell(1, || {
+            format!("TLS with {} failed: {error}", name_of(&peer.address))
+        });
     }
 
     pub(super) fn stop(&self) {
@@ -214,6 +263,34 @@ pub struct BadUsers {
     why: String,
 }
 
+/// Reports the settings of encryption. memcached has defaults for them without it, too.
+fn tls_settings(settings: Option<&tls::Settings>, say: &mut Say<'_>) {
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    say("ssl_enabled", &yes(settings.is_some()));
+    let known = tls::Settings::default();
+    let settings = settings.unwrap_or(&known);
+    let path = |path: Option<&PathBuf>, none: &str| match path {
+        Some(path) if !path.as_os_str().is_empty() => path.display().to_string(),
+        _ => none.to_owned(),
+    };
+    let names = settings.cipher_names.as_deref().unwrap_or("NULL");
+    let say_all: &[(&str, &dyn Display)] = &[
+        ("ssl_chain_cert", &path(Some(&settings.chain), "(null)")),
+        ("ssl_key", &path(settings.key.as_ref(), "(null)")),
+        ("ssl_verify_mode", &settings.verify.number()),
+        ("ssl_keyformat", &settings.key_format.number()),
+        ("ssl_ciphers", &names),
+        ("ssl_ca_cert", &path(settings.authorities.as_ref(), "NULL")),
+        ("ssl_wbuf_size", &(u64::from(settings.buffer_kb) << 10)),
+        ("ssl_session_cache", &yes(settings.resumes)),
+        ("ssl_kernel_tls", &"no"),
+        ("ssl_min_version", &settings.version_name()),
+    ];
+    for (name, value) in say_all {
+        say(name, value);
+    }
+}
+
 impl About for Server {
     fn may_watch(&self) -> bool {
         !self.options.disable_watch
@@ -249,6 +326,19 @@ impl About for Server {
         });
     }
 
+    fn refresh_certs(&self) -> Result<(), String> {
+        let Some(encryption) = &self.tls else {
+            return Err("Error TLS not enabled".into());
+        };
+        encryption.tls.refresh().map_err(|error| {
+            self.complain(&format!("keeps the certificates that it has: {error}"));
+            error.to_string()
+        })?;
+        let now = self.store.clock().now();
+        encryption.loaded.store(now, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         self.counters.sum()
     }
@@ -256,6 +346,9 @@ impl About for Server {
     fn reset_counters(&self) {
         self.counters.reset();
         self.rejected.store(0, Ordering::Relaxed);
+        if let Some(encryption) = &self.tls {
+            encryption.tls.reset();
+        }
         for (before, counted) in self.counted_before.iter().zip(self.counted()) {
             before.store(counted, Ordering::Relaxed);
         }
@@ -268,7 +361,7 @@ impl About for Server {
         say("rusage_system", &seconds(used.system_us));
         say("max_connections", &self.options.connections);
         let open = self.open();
-        let [total, idled] = self.counted();
+        let [total, idled, pauses, paused_us] = self.counted();
         let since = |counted: u64, which: usize| {
             counted.saturating_sub(self.counted_before[which].load(Ordering::Relaxed))
         };
@@ -276,16 +369,24 @@ impl About for Server {
         say("connection_structures", &open);
         say("reserved_fds", &self.options.descriptors_besides());
         say("total_connections", &since(total, 0));
-        say(
-            "rejected_connections",
-            &self.rejected.load(Ordering::Relaxed),
-        );
-        say(
-            "accepting_conns",
-            &u32::from(open < self.options.connections),
-        );
+        if self.options.maxconns_fast {
+            let rejected = self.rejected.load(Ordering::Relaxed);
+            say("rejected_connections", &rejected);
+        }
+        say("accepting_conns", &u32::from(self.is_accepting()));
+        say("listen_disabled_num", &since(pauses, 2));
+        say("time_in_listen_disabled_us", &since(paused_us, 3));
         say("idle_kicks", &since(idled, 1));
         say("threads", &self.options.threads);
+        if let Some(Encryption { tls, loaded }) = &self.tls {
+            if tls.settings().resumes {
+                say("ssl_new_sessions", &tls.sessions());
+            }
+            say("ssl_handshake_errors", &tls.failures());
+            let now = self.store.clock().now();
+            let since = now.saturating_sub(loaded.load(Ordering::Relaxed));
+            say("time_since_server_cert_refresh", &since);
+        }
     }
 
     fn settings(&self, say: &mut Say<'_>) {
@@ -348,13 +449,13 @@ impl About for Server {
             ("slab_automove", &0),
             ("watcher_logbuf_size", &WAITING_MAX),
             ("watch_enabled", &yes(!options.disable_watch)),
-            ("ssl_enabled", &"no"),
             ("memory_file", &"(null)"),
             ("allocation", &options.allocation),
         ];
         for (name, value) in say_all {
             say(name, value);
         }
+        tls_settings(options.tls.as_ref(), say);
     }
 
     fn connections(&self, say: &mut Say<'_>) {

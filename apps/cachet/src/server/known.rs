@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use hearth_net::Peer;
+use hearth_net::{Address, Peer};
 
 const READS: u8 = 0;
 const AMID: u8 = 1;
@@ -59,24 +59,29 @@ impl Known {
 
     /// The other end, for statistics.
     pub(super) fn address(&self) -> String {
-        match &self.peer {
-            Peer::Tcp(address) if address.is_ipv6() => format!("tcp6:{address}"),
-            Peer::Tcp(address) => format!("tcp:{address}"),
-            Peer::Unix => "unix".into(),
-        }
+        name_of(&self.peer.address)
     }
 
     /// The other end, for watchers.
     pub(super) fn facts(&self) -> String {
-        match &self.peer {
-            Peer::Tcp(address) => {
+        match &self.peer.address {
+            Address::Tcp(address) => {
                 format!(
                     "rip={} rport={} transport=tcp",
                     address.ip(),
                     address.port()
                 )
             }
-            Peer::Unix => "rip= rport=0 transport=local".into(),
+            Address::Unix => "rip= rport=0 transport=local".into(),
         }
+    }
+}
+
+/// A name of an address, as statistics show it.
+pub(super) fn name_of(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) if address.is_ipv6() => format!("tcp6:{address}"),
+        Address::Tcp(address) => format!("tcp:{address}"),
+        Address::Unix => "unix".into(),
     }
 }

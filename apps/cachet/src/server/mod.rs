@@ -17,9 +17,10 @@ use hearth_sys::affinity::allowed;
 use hearth_sys::clock::Clock as Ticks;
 use hearth_sys::system::Linux;
 
-use crate::options::ServerOptions;
+use crate::options::{Place, ServerOptions};
 use crate::protocol::LINE_OF_KEYS_MAX;
 use crate::store::{NoStore, Store, Worker};
+use crate::tls::{Bounds, Layer, NoTls, Tls};
 
 pub use about::Server;
 use service::Cachet;
@@ -40,6 +41,9 @@ pub enum NoServer {
     /// The users that may connect are not known.
     #[error("{0}")]
     Users(about::BadUsers),
+    /// Its certificates cannot be used.
+    #[error("{0}")]
+    Tls(NoTls),
     /// It cannot listen, or gets no threads.
     #[error("{0}")]
     Net(StartError),
@@ -51,8 +55,12 @@ pub enum NoServer {
 /// Time for clients in the middle of something when the server stops, gracefully and otherwise.
 const GRACE: Duration = Duration::from_secs(5);
 const HASTE: Duration = Duration::from_millis(500);
-/// Output waiting for a client beyond which nothing more is read from it.
-const OUTPUT_MAX: usize = 1 << 20;
+/// Bounds of a connection: its input, and the output waiting for the client beyond which nothing
+/// more is read from it.
+const BOUNDS: Bounds = Bounds {
+    input_bytes: LINE_OF_KEYS_MAX * 2,
+    output_bytes: 1 << 20,
+};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Running {
@@ -72,8 +80,10 @@ impl Running {
             .then(|| builder.clone().mechanism(Mechanism::Edge));
         let users = options.auth_file.as_deref().map(about::read_users);
         let users = users.transpose().map_err(NoServer::Users)?;
-        let server = Arc::new(Server::new(store, options, users));
-        let start = |builder: Builder| builder.start(Cachet(Arc::clone(&server)));
+        let tls = options.tls.clone().map(Tls::load).transpose();
+        let tls = tls.map_err(NoServer::Tls)?.map(Arc::new);
+        let server = Arc::new(Server::new(store, options, users, tls.clone()));
+        let start = |builder: Builder| builder.start(layer(&server, tls.as_ref()));
         let net = match (start(builder), instead) {
             (Err(StartError::Refused { .. } | StartError::NoMechanism { .. }), Some(instead)) => {
                 start(instead)
@@ -167,8 +177,8 @@ fn builder(options: &ServerOptions) -> hearth_net::Builder {
         } else {
             WhenFull::Wait
         })
-        .input_bytes_max(LINE_OF_KEYS_MAX * 2)
-        .output_bytes_max(OUTPUT_MAX);
+        .input_bytes_max(BOUNDS.input_bytes)
+        .output_bytes_max(BOUNDS.output_bytes);
     builder = match (options.mechanism, options.pattern) {
         (Some(mechanism), _) => builder.mechanism(mechanism),
         // It finds out by itself.
@@ -181,23 +191,44 @@ fn builder(options: &ServerOptions) -> hearth_net::Builder {
     if let Some(path) = &options.unix_socket {
         return builder.unix(path, options.unix_mask);
     }
-    for place in places(options) {
-        builder = builder.tcp(place);
+    for (address, _) in addresses(options) {
+        builder = builder.tcp(address);
     }
     builder
 }
 
-/// The addresses to listen on: all of this machine by default.
-fn places(options: &ServerOptions) -> Vec<String> {
+/// The service, whose connections are encrypted where the options say so.
+fn layer(server: &Arc<Server>, tls: Option<&Arc<Tls>>) -> Layer<Cachet> {
+    let inner = Cachet(Arc::clone(server));
+    let Some(tls) = tls else {
+        return Layer::plain(inner);
+    };
+    let places = addresses(server.options());
+    let places = places.into_iter().map(|(_, is)| is).collect();
+    let server = Arc::clone(server);
+    Layer::encrypted(
+        inner,
+        Arc::clone(tls),
+        places,
+        BOUNDS,
+        move |peer, error| {
+            server.note_refused(peer, error);
+        },
+    )
+}
+
+/// The addresses to listen on, all of this machine by default, and whether connections to them are
+/// encrypted, if any are.
+fn addresses(options: &ServerOptions) -> Vec<(String, bool)> {
     if options.listen.is_empty() {
-        return everywhere(&options.port.to_string());
+        let all = everywhere(&options.port.to_string());
+        return all.into_iter().map(|address| (address, true)).collect();
     }
-    // memcached accepts semicolons, too.
-    let names = options.listen.iter().flat_map(|names| names.split(';'));
-    names
-        .filter(|name| !name.is_empty())
-        .flat_map(|name| place(name, options.port))
-        .collect()
+    let of = |at: Place| {
+        let addresses = place(at.name, options.port).into_iter();
+        addresses.map(move |address| (address, at.is_encrypted))
+    };
+    options.places().flat_map(of).collect()
 }
 
 /// All addresses of this machine.

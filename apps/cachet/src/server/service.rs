@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use hearth_net::{Input, Next, Output, Peer, SecondWriter, Service};
+use hearth_net::{Input, Next, Output, Peer, SecondWriter, Service, WriteAtOnce};
 
 use super::about::Server;
 use super::known::Known;

@@ -454,18 +454,22 @@ impl Store {
         if !self.watch.wants(Topics::MUTATIONS) {
             return self.store_untold(worker, fresh, mode, condition);
         }
-        let (key, bytes, expires) = (fresh.key().to_vec(), fresh.value_bytes(), fresh.expires());
+        let (key, hash, bytes) = (fresh.key().to_vec(), fresh.hash(), fresh.value_bytes());
+        let mut expires = fresh.expires();
         let stored = self.store_untold(worker, fresh, mode, condition);
+        if matches!(mode, Mode::Append | Mode::Prepend)
+            && let Some(entry) = self.slot_as_it_is((&key, hash)).find()
+        {
+            // A piece takes the time of the value that it joins.
+            expires = entry.expires();
+        }
         let status = match stored {
             Stored::Stored(_) => "stored",
             Stored::NotStored => "not_stored",
             Stored::Exists => "exists",
             Stored::NotFound => "not_found",
         };
-        let name = match (mode, condition.cas) {
-            (Mode::Set, Some(_)) => "cas",
-            _ => mode.name(),
-        };
+        let name = command_of(mode, condition);
         let ttl = match expires {
             0 => 0,
             at => at.saturating_sub(self.clock.now()),
@@ -475,13 +479,19 @@ impl Store {
     }
 
     /// Tells watchers that a value was not even looked at.
-    pub fn tell_refused(&self, worker: &Worker, key: &[u8], mode: Mode, refused: Refused) {
+    pub fn tell_refused(
+        &self,
+        worker: &Worker,
+        key: &[u8],
+        (mode, condition): (Mode, Condition),
+        refused: Refused,
+    ) {
         if self.watch.wants(Topics::MUTATIONS) {
             let status = match refused {
                 Refused::TooLarge => "too_large",
                 Refused::NoMemory => "no_memory",
             };
-            self.tell_store(worker, key, (status, mode.name()), (0, 0));
+            self.tell_store(worker, key, (status, command_of(mode, condition)), (0, 0));
         }
     }
 
@@ -501,6 +511,11 @@ impl Store {
             );
             out.extend_from_slice(facts.as_bytes());
         });
+    }
+
+    /// Tells watchers of an item that was asked for, and was not there before it was made.
+    pub fn tell_missed(&self, worker: &Worker, key: &[u8]) {
+        self.tell_fetch(worker, key, Fetched::NotFound);
     }
 
     #[inline]
@@ -657,6 +672,14 @@ enum Fetched {
     Found(usize),
     NotFound,
     Gone(Gone),
+}
+
+/// Name of a command, as watchers are told.
+fn command_of(mode: Mode, condition: Condition) -> &'static str {
+    match (mode, condition.cas) {
+        (Mode::Set, Some(_)) => "cas",
+        _ => mode.name(),
+    }
 }
 
 fn note_gone(worker: &Worker, why: Gone) {

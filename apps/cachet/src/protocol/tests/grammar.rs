@@ -295,8 +295,9 @@ fn command(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
             format!("delete {name}{rest}\r\n")
         }
         17 => format!("touch {name} {}{rest}\r\n", ttl(random)),
-        18 => match random.below(6) {
+        18 => match random.below(7) {
             0 => format!("flush_all 0{rest}\r\n"),
+            6 => return flush_later(random, sent),
             1 => format!("bget {}\r\n", short_key(random, sort)),
             2 => format!("verbosity {}{rest}\r\n", random.of(&["0", "x", ""])),
             _ => format!("{}\r\n", random.of(CONTROL)),
@@ -309,6 +310,22 @@ fn command(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
         }
     };
     sent.extend_from_slice(line.as_bytes());
+}
+
+/// Flushes that are to come, and one that takes their place at once: otherwise they would flush
+/// what later conversations store. memcached lets a flush that is to come revive what was flushed
+/// before, so nothing is asked in between.
+fn flush_later(random: &mut Random, sent: &mut Vec<u8>) {
+    for _ in 0..1 + random.below(2) {
+        let (when, rest) = (number(random), noreply(random));
+        let line = match random.below(4) {
+            0 => format!("flush_all {}{rest}\r\n", ttl(random)),
+            _ => format!("flush_all {when}{rest}\r\n"),
+        };
+        sent.extend_from_slice(line.as_bytes());
+    }
+    let now = random.of(&["", " 0", " -1", " noreply", " 0 noreply"]);
+    sent.extend_from_slice(format!("flush_all{now}\r\n").as_bytes());
 }
 
 /// A request of HTTP, or nearly one, and a command in its body. A session of its own: memcached
