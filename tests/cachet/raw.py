@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a server of memcached's text and meta protocols answers to bytes, whole, byte by byte and cut at random.
 
-    tests/cachet/raw.py HOST:PORT [--only WORD] [--seed N] [--tell]
+    tests/cachet/raw.py HOST:PORT [--tls FILE] [--only WORD] [--seed N] [--tell]
 
 Every expectation holds for memcached 1.6.18. Needs nothing but Python. Exit code 1 if an answer differs.
 """
@@ -10,6 +10,7 @@ import argparse
 import random
 import re
 import socket
+import ssl
 import sys
 import time
 
@@ -178,7 +179,7 @@ def receive(sock, pattern, seconds=5.0):
             more = sock.recv(1 << 20)
         except socket.timeout:
             raise Answer(f"still waits after {got[-300:]!r}") from None
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLEOFError):
             more = b""
         if not more:
             if compiled is None:
@@ -186,6 +187,16 @@ def receive(sock, pattern, seconds=5.0):
             raise Answer(f"ends after {got[-300:]!r}")
         got += more
     return got
+
+
+# How connections are encrypted; None if they are not.
+ENCRYPTION = None
+
+
+def connect(address):
+    sock = socket.create_connection(address, timeout=5)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return ENCRYPTION.wrap_socket(sock, server_hostname="localhost") if ENCRYPTION else sock
 
 
 def pieces(data, way, chance):
@@ -206,15 +217,14 @@ def attempt(address, number, one, way, chance):
     def fill(data):
         return data.replace(b"{k}", key).replace(rb"\{k\}", key).replace(b"{h}", tag).replace(rb"\{h\}", tag)
 
-    with socket.create_connection(address, timeout=5) as sock:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connect(address) as sock:
         try:
             parts = pieces(fill(send), way, chance)
             for part in parts:
                 sock.sendall(part)
                 if way == "cut":
                     time.sleep(0.002)
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLEOFError):
             pass
         if expect is CLOSED:
             rest = receive(sock, None)
@@ -233,7 +243,7 @@ def attempt(address, number, one, way, chance):
 
 
 def noise(address, chance, rounds):
-    """Bytes without a meaning: whatever is answered, the server goes on serving."""
+    """Bytes without a meaning, never encrypted: whatever is answered, the server goes on serving."""
     for _ in range(rounds):
         data = bytes(chance.randrange(256) for _ in range(chance.randrange(1, 3000)))
         with socket.create_connection(address, timeout=5) as sock:
@@ -244,7 +254,7 @@ def noise(address, chance, rounds):
                     pass
             except (socket.timeout, ConnectionError):
                 pass
-        with socket.create_connection(address, timeout=5) as sock:
+        with connect(address) as sock:
             sock.sendall(b"version\r\n")
             receive(sock, rb"VERSION [^\r\n]+\r\n")
 
@@ -252,10 +262,14 @@ def noise(address, chance, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("server", help="HOST:PORT")
+    parser.add_argument("--tls", metavar="FILE", help="the server's certificate, for localhost: encrypt by it")
     parser.add_argument("--only", help="cases whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tell", action="store_true", help="every case, not only what differs")
     options = parser.parse_args()
+    if options.tls:
+        global ENCRYPTION
+        ENCRYPTION = ssl.create_default_context(cafile=options.tls)
     host, _, port = options.server.rpartition(":")
     address = (host, int(port))
     try:
