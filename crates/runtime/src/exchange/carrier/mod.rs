@@ -29,8 +29,8 @@ pub(crate) use workers::world::{SPARE_RUNNER, enlist, interfere, live, moves, st
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, come_from_now, come_to_caller, component_on, core_of,
     destination_to, hold_both, home_of, is_kept_placed, keep_named, keep_placed, keep_planned,
-    mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming, stay,
-    worker_count, worker_of,
+    mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming,
+    stay, worker_count, worker_of,
 };
 pub(crate) use workers::{
     Order, Stage, as_stranger, order, pin_again, running, stations, with_open_gate,
