@@ -122,7 +122,7 @@ fn the_cost_over_time_is_the_mean_of_both_states() {
     }
 }
 
-/// Of all placements, tried one by one, none costs less over time.
+/// No placement, of all tried one by one, costs less over time.
 #[test]
 fn the_choice_is_the_cheapest_over_time() {
     let options = CostOptions::default();

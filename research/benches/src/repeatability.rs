@@ -52,7 +52,7 @@ const STATES_APART: f64 = 1.22;
 /// figure for one state, this is [`repeatability`] of all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByState {
-    /// Of each state that two processes printed or more.
+    /// Figures of each state that two processes or more printed.
     pub states: Vec<Repeatability>,
     /// Figures near no other: a mixture of states that was not told apart, or a state met once.
     /// Their intervals hold no grand median.

@@ -158,9 +158,10 @@ pub fn evaluate(
     Ok(State::new(&problem, &placement.0).breakdown())
 }
 
-/// J of a placement as its mean over the states of pairs, one pair at a time: J for messages as they
-/// cost over time, and for each pair the mean by which its states change that. Exact for a single
-/// pair with states; J is more than the sum of its messages, so its mean is not J of their means.
+/// J of a placement as its mean over the states of pairs, one pair at a time: J for messages as
+/// they cost over time, and for each pair the mean by which its states change that. Exact for a
+/// single pair with states; J is more than the sum of its messages, so its mean is not J of their
+/// means.
 ///
 /// # Errors
 /// As for [`evaluate`].

@@ -68,7 +68,7 @@ impl fmt::Display for UnderState {
 }
 
 impl Better {
-    /// Where the components would be.
+    /// The places of the components.
     fn told(&self) -> String {
         let (first, more) = self.moves.split_at(self.moves.len().min(NAMED_MAX));
         let one_cpu = first.iter().all(|(_, cpu)| *cpu == first[0].1);
