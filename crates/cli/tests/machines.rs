@@ -330,6 +330,207 @@ fn predictions() {
     }
 }
 
+/// A profile of two CPUs, whose pair has these states: times of a line and shares of time.
+fn with_states(place: MachineFolder, name: &str, states: &[(f64, f64)]) -> MachineFolder {
+    let place = place.with_profile(
+        name,
+        "1 package, 2 cores, l1d 32K per core, l3 32M per package",
+    );
+    let text = fs::read_to_string(place.path(name)).unwrap();
+    let mut profile: Value = serde_json::from_str(&text).unwrap();
+    let figure = |value: f64, low: f64, high: f64| {
+        serde_json::json!({
+            "value": value, "low": low, "high": high,
+            "samples": 640, "discarded": 12, "provenance": "measured",
+        })
+    };
+    let mean: f64 = states.iter().map(|(ns, share)| ns * share).sum();
+    let (low, high) = (0.95 * states[0].0, 1.05 * states[states.len() - 1].0);
+    let mut pair = serde_json::json!({
+        "a": 0, "b": 1,
+        "round_trip_ns": figure(2.0 * mean, 2.0 * low, 2.0 * high),
+        "one_way_ns": figure(mean, low, high),
+    });
+    if states.len() > 1 {
+        let state = |&(ns, share): &(f64, f64)| {
+            serde_json::json!({
+                "one_way_ns": figure(ns, 0.95 * ns, 1.05 * ns),
+                "time_share": figure(share, share - 0.2, share + 0.2),
+            })
+        };
+        pair["states"] = states.iter().map(state).collect();
+    }
+    profile["pairs"] = vec![pair].into();
+    profile["origin"]["mode"] = "quick".into();
+    place.with(name, profile.to_string())
+}
+
+const STATES: [(f64, f64); 2] = [(26.0, 0.3), (124.0, 0.7)];
+
+#[test]
+fn states_of_a_pair_are_told() {
+    let place = with_states(MachineFolder::new("states"), "p.json", &STATES);
+    let messages = root().join("crates/cli/tests/messages/machines");
+    let cases: &[(&str, &[&str])] = &[
+        ("predict", &["predict", "64", "--carrier", "worker"]),
+        (
+            "predict-pair",
+            &[
+                "predict",
+                "64",
+                "--carrier",
+                "spin",
+                "--from",
+                "0",
+                "--to",
+                "1",
+            ],
+        ),
+        ("advise", &["advise", "64", "--carrier", "worker"]),
+    ];
+    for (name, words) in cases {
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .chain(["--profile", "p.json"])
+            .collect();
+        let text = format!("$ hearth {}\n\n{}", words.join(" "), place.answer(&words));
+        golden(&messages.join(format!("states-{name}.txt")), &text)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+    }
+    let shown = place.answer(&["probe", "--from", "p.json", "--html", "page.html"]);
+    let pairs = shown
+        .split("\n\n")
+        .find(|section| section.starts_with("one way between"));
+    golden(
+        &messages.join("states-probe.txt"),
+        &format!("{}\n", pairs.unwrap()),
+    )
+    .unwrap_or_else(|complaint| panic!("{complaint}"));
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("Pairs with several states") && page.contains("30 % of the time"));
+    let kept: Value =
+        serde_json::from_str(&place.answer(&["probe", "--from", "p.json", "--json"])).unwrap();
+    assert_eq!(kept["pairs"][0]["states"][1]["one_way_ns"]["value"], 124.0);
+}
+
+#[test]
+fn states_of_a_pair_are_in_documents() {
+    let place = with_states(MachineFolder::new("states-json"), "p.json", &STATES);
+    let document = |words: &[&str]| -> Value {
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .chain(["--profile", "p.json", "--json"])
+            .collect();
+        serde_json::from_str(&place.answer(&words)).unwrap()
+    };
+    let predicted = document(&[
+        "predict",
+        "64",
+        "--carrier",
+        "worker",
+        "--from",
+        "0",
+        "--to",
+        "1",
+    ]);
+    let one = &predicted["predictions"][0];
+    let states = one["states"].as_array().unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
+    let mean: f64 = states
+        .iter()
+        .map(|s| number(&s["time_share"]) * number(&s["time_ns"]))
+        .sum();
+    assert!((mean / number(&one["time_ns"]) - 1.0).abs() < 1e-9, "{one}");
+    let advised = document(&["advise", "64", "--carrier", "worker"]);
+    let ranked = advised["ranked"].as_array().unwrap();
+    assert_eq!(
+        ranked
+            .iter()
+            .filter(|way| way.get("states").is_some())
+            .count(),
+        1
+    );
+    let program = root().join("tests/workloads/no-communication.isf");
+    let placed = document(&["place", &program.display().to_string()]);
+    let states = placed["states"].as_array().unwrap();
+    assert_eq!(states.len(), 2);
+    assert!(
+        states.iter().all(|state| state["better"].is_null()),
+        "{placed}"
+    );
+}
+
+/// A maker that sends what it has summed up to a taker that sums up as much.
+fn maker_and_taker(steps: u32) -> String {
+    let sum = format!("for i = 1 .. {steps} do {{ sum := sum + i }}");
+    format!(
+        "type IMaker is interface(out integer value)
+type ITaker is interface(in integer value)
+component Maker presents IMaker {{
+    constructor() {{ }}
+    behaviour {{ sum = 0; {sum}; send sum on value }}
+}}
+component Taker presents ITaker {{
+    constructor() {{ }}
+    behaviour {{ receive number from value; sum = number; {sum} }}
+}}
+m = new Maker()
+t = new Taker()
+connect m.value to t.value
+"
+    )
+}
+
+#[test]
+fn plans_say_which_state_they_depend_on() {
+    let place = with_states(MachineFolder::new("states-place"), "p.json", &STATES)
+        .with("some.isf", maker_and_taker(1000))
+        .with("much.isf", maker_and_taker(5000));
+    for (name, program) in [("some", "some.isf"), ("much", "much.isf")] {
+        let words = ["place", program, "--why", "--profile", "p.json"];
+        let text = format!("$ hearth {}\n\n{}", words.join(" "), place.answer(&words));
+        let path = root().join("crates/cli/tests/messages/machines");
+        golden(&path.join(format!("states-place-{name}.txt")), &text)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+    }
+}
+
+/// On a machine with one state nothing is said of states, in any form.
+#[test]
+fn one_state_is_not_told() {
+    let place = with_states(MachineFolder::new("one-state"), "p.json", &[(94.6, 1.0)]);
+    let program = root().join("tests/workloads/sender-receiver.isf");
+    let program = program.display().to_string();
+    for words in [
+        &["predict", "64", "--carrier", "worker"][..],
+        &["advise", "64", "--carrier", "worker"],
+        &["place", &program, "--why"],
+    ] {
+        for form in [&[][..], &["--json"]] {
+            let words = [words, &["--profile", "p.json"], form].concat();
+            // Why and JSON are two forms.
+            let words: Vec<&str> = match form.is_empty() {
+                true => words,
+                false => words.into_iter().filter(|word| *word != "--why").collect(),
+            };
+            let said = place.answer(&words);
+            assert!(
+                !said.contains("of the time") && !said.contains("state"),
+                "{said}"
+            );
+        }
+    }
+    let shown = place.answer(&["probe", "--from", "p.json", "--html", "page.html"]);
+    assert!(
+        !shown.contains("of the time") && !shown.contains("several states"),
+        "{shown}"
+    );
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(!page.contains("several states"));
+}
+
 #[test]
 fn predictions_for_programs_and_eyes() {
     let place = MachineFolder::new("predict-json");

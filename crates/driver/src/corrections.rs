@@ -187,7 +187,7 @@ fn check(profile: &Profile) -> Option<Checked> {
     let off = off.filter_map(|(pair, verdict)| match *verdict {
         Freshness::Off { one_way_ns } => Some(Correction {
             cpus: pair.cores.map(|core| core as u32),
-            profile_ns: pair.one_way_ns,
+            profile_ns: pair.nearest_ns(one_way_ns),
             now_ns: one_way_ns,
         }),
         Freshness::Holds | Freshness::Unknown => None,

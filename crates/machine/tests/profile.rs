@@ -6,7 +6,7 @@ use fastrand::Rng;
 use hearth_machine::profile::{
     Access, Bandwidth, CacheFinding, Carrier, Claim, ClaimVerdict, CurvePoint, Exchange, FORMAT,
     Figure, Gap, HandOver, Level, LevelCost, LineState, Mode, NodeDistances, Noise, Origin, Pages,
-    PairTransfer, Profile, ProfileError, Provenance, REVISION, SCHEMA, StateTransfer,
+    PairState, PairTransfer, Profile, ProfileError, Provenance, REVISION, SCHEMA, StateTransfer,
 };
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
@@ -23,6 +23,13 @@ fn machine(description: &str) -> Topology {
 
 fn figure(value: f64) -> Figure {
     Figure::measured(value, value * 0.9, value * 1.1, 64, 3)
+}
+
+fn state(one_way_ns: f64, share: f64) -> PairState {
+    PairState {
+        one_way_ns: figure(one_way_ns),
+        time_share: figure(share),
+    }
 }
 
 /// A profile with something in every field.
@@ -85,6 +92,10 @@ fn full() -> Profile {
     profile.pairs = vec![
         PairTransfer::from_round_trip(Thread(0), Thread(1), figure(20.0)),
         PairTransfer::from_round_trip(Thread(2), Thread(0), figure(120.0).inferred()),
+        PairTransfer {
+            states: vec![state(26.0, 0.3), state(124.0, 0.7)],
+            ..PairTransfer::from_round_trip(Thread(2), Thread(3), figure(189.2))
+        },
     ];
     profile.bandwidths.push(Bandwidth {
         level: Level::Memory,
@@ -209,7 +220,14 @@ fn unknown_fields_are_ignored_and_missing_lists_are_empty() {
     let whole = value.as_object_mut().expect("an object");
     whole.retain(|name, _| ["format", "origin", "topology"].contains(&name.as_str()));
     let bare = Profile::from_json(&value.to_string()).expect("what is required is there");
-    assert!(bare == Profile::empty(full().origin, full().topology));
+    // As every file before there was one, it has the revision 0.
+    let empty = Profile::empty(full().origin, full().topology);
+    assert!(
+        bare == Profile {
+            revision: 0,
+            ..empty
+        }
+    );
 }
 
 #[test]
@@ -337,6 +355,65 @@ fn other_texts_are_no_profiles() {
     assert_eq!(error, ProfileError::NotJson { line: 2, column: 2 });
     let error = Profile::from_json("{\"format\": 1}").expect_err("nothing else");
     assert!(error.to_string().contains("missing field"), "{error}");
+}
+
+/// A profile that an older Hearth wrote has no states, and a newer one may have more about them.
+#[test]
+fn pairs_with_states_and_without_are_read() {
+    let profile = full();
+    let text = profile.to_json().expect("sound");
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["pairs"][0].get("states"), None);
+    assert_eq!(value["pairs"][2]["states"][1]["one_way_ns"]["value"], 124.0);
+    value["pairs"][2]["states"][1]["later"] = 1.into();
+    assert_eq!(Profile::from_json(&value.to_string()), Ok(profile.clone()));
+
+    // As revision 0 was.
+    value["revision"] = 0.into();
+    value["pairs"][2]
+        .as_object_mut()
+        .expect("a pair")
+        .remove("states");
+    let older = Profile::from_json(&value.to_string()).expect("an older profile");
+    assert_eq!(older.revision, 0);
+    assert!(older.pairs.iter().all(|pair| pair.states.is_empty()));
+    assert_eq!(older.pairs[2].one_way_ns, profile.pairs[2].one_way_ns);
+    assert_eq!(
+        Profile::from_json(&older.to_json().expect("sound")),
+        Ok(older)
+    );
+}
+
+#[test]
+fn states_that_contradict_each_other_are_refused() {
+    let refused = |states: Vec<PairState>| {
+        let mut profile = full();
+        profile.pairs[2].states = states;
+        profile.check().expect_err("no states").to_string()
+    };
+    assert!(refused(vec![state(26.0, 1.0)]).contains("T2 and T3 has a single state"));
+    let parts = refused(vec![state(26.0, 0.3), state(124.0, 0.6)]);
+    assert!(parts.contains("do not add up to 1"), "{parts}");
+    let none = refused(vec![
+        PairState {
+            one_way_ns: Figure::claimed(0.0),
+            ..state(1.0, 0.3)
+        },
+        state(124.0, 0.7),
+    ]);
+    assert!(none.contains("takes no time"), "{none}");
+    let unsound = refused(vec![state(f64::NAN, 0.3), state(124.0, 0.7)]);
+    assert!(unsound.contains("`pairs.states.one_way_ns`"), "{unsound}");
+}
+
+#[test]
+fn a_correction_reaches_each_state() {
+    let profile = full();
+    let relation = profile.topology.relation(Thread(2), Thread(3));
+    let corrected = profile.with_transfers_times(relation, 2.0);
+    let states = corrected.pairs[2].states.iter();
+    let times: Vec<f64> = states.map(|state| state.one_way_ns.value).collect();
+    assert_eq!(times, [52.0, 248.0]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::baselines::pin;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
-use crate::cost::{CostError, CostOptions};
+use crate::cost::{CostError, CostOptions, over_time_ns};
 use crate::graph::Graph;
 use crate::slots::{CpuSlot, Machine, slot_number};
 use crate::talk::{Effort, Placed, solve};
@@ -86,6 +86,10 @@ impl Policy {
                     .map(|_| slot_number(random.usize(..slots)))
                     .collect()
             }
+            Self::Talk if !machine.states().is_empty() => {
+                let found = solve_over_states(graph, machine, options, effort)?;
+                found.0
+            }
             Self::Talk => {
                 let (at, all) = solve(&problem, effort, None);
                 proved = all;
@@ -102,6 +106,37 @@ impl Policy {
             proved,
         })
     }
+}
+
+/// The cheapest over time of the placements that cost least for messages as they are over time, and
+/// in each state of a pair.
+fn solve_over_states(
+    graph: &Graph,
+    machine: &Machine,
+    options: &CostOptions,
+    effort: Effort,
+) -> Result<Placement, CostError> {
+    let best = |machine: &Machine| {
+        let problem = Problem::new(graph, machine, options);
+        let (mut at, _) = solve(&problem, effort, None);
+        pin(&problem, &mut at);
+        Placement(at)
+    };
+    let mut found = vec![best(machine)];
+    for state in machine.states() {
+        let other = best(&machine.under(state));
+        if !found.contains(&other) {
+            found.push(other);
+        }
+    }
+    let mut cheapest = None;
+    for placement in found {
+        let cost = over_time_ns(graph, machine, options, &placement)?;
+        if cheapest.as_ref().is_none_or(|(least, _)| cost < *least) {
+            cheapest = Some((cost, placement));
+        }
+    }
+    Ok(cheapest.map_or_else(Placement::default, |(_, placement)| placement))
 }
 
 /// Reason why a policy cannot place.

@@ -9,7 +9,7 @@ use hearth_machine::infer::{self, Latencies, Tree};
 use hearth_machine::profile::{
     Access as Pass, Bandwidth as Band, CacheFinding, Carrier, CurvePoint, Exchange, Figure, Gap,
     HandOver, Host, Level as StoredLevel, LevelCost, LineState, Mode as StoredMode, NodeDistances,
-    Noise, Origin, Pages, PairTransfer, Profile, StateTransfer,
+    Noise, Origin, Pages, PairState, PairTransfer, Profile, StateTransfer,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{OsNode, OsThread, Thread, Topology};
@@ -367,7 +367,14 @@ impl Parts<'_> {
         let stored = |pair: &crate::pairs::PairLatency| {
             let (a, b) = (self.thread(pair.cores[0])?, self.thread(pair.cores[1])?);
             let round_trip = figure(pair.one_way_ns).times(2.0);
-            Some(PairTransfer::from_round_trip(a, b, round_trip))
+            let states = pair.states.iter().map(|state| PairState {
+                one_way_ns: figure(state.one_way_ns),
+                time_share: figure(state.time_share),
+            });
+            Some(PairTransfer {
+                states: states.collect(),
+                ..PairTransfer::from_round_trip(a, b, round_trip)
+            })
         };
         let mut pairs: Vec<PairTransfer> = self.findings.pairs.iter().filter_map(stored).collect();
         let filled = self.structure.as_ref().map_or_else(Vec::new, |structure| {

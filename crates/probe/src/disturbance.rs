@@ -236,11 +236,26 @@ impl Batch {
         }
     }
 
-    /// The round's estimate: the median without gaps. None if nothing is left.
-    pub fn finish(mut self) -> Option<Outcome> {
+    /// Whether disturbed samples have to be used.
+    fn is_disturbed(&self) -> bool {
         let taken = self.clean.len() + self.suspect.len();
         // A tenth is enough for a median; with fewer, the disturbed ones are better than nothing.
-        let is_disturbed = self.clean.len() < (taken / 10).max(1);
+        self.clean.len() < (taken / 10).max(1)
+    }
+
+    /// The samples that the estimate rests on, gaps included, in the order of time but for
+    /// disturbed ones, which come last.
+    pub fn in_order(&self) -> Vec<f64> {
+        let mut samples = self.clean.clone();
+        if self.is_disturbed() {
+            samples.extend(&self.suspect);
+        }
+        samples
+    }
+
+    /// The round's estimate: the median without gaps. None if nothing is left.
+    pub fn finish(mut self) -> Option<Outcome> {
+        let is_disturbed = self.is_disturbed();
         if is_disturbed {
             self.clean.append(&mut self.suspect);
             self.discards = Discards::default();

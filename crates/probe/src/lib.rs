@@ -6,7 +6,8 @@
 //! that cannot be measured is named with its reason; none is made up.
 //!
 //! Methods: [`statistics`] (rounds and intervals), [`disturbance`] (discarded samples), [`pairs`]
-//! (many lines, since one misleads), [`staircase`] (caches from a curve). [`handover`] measures
+//! (many lines, since one misleads), [`pair_states`] (a pair whose latency goes to and fro between
+//! levels), [`staircase`] (caches from a curve). [`handover`] measures
 //! whole messages, to fit a model or judge it; it is not part of a probe. Nor is [`freshness`],
 //! which compares a profile with the machine within milliseconds. [`convert`] makes a profile of
 //! the findings.
@@ -43,6 +44,7 @@ pub mod freshness;
 pub mod handover;
 pub mod noise;
 pub mod options;
+pub mod pair_states;
 pub mod pairs;
 pub mod session;
 pub mod staircase;

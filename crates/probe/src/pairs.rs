@@ -8,6 +8,8 @@
 //! Up to 32 threads every pair is measured. Beyond, at most 4·n·log₂n pairs are, chosen in rounds
 //! by [`hearth_machine::infer::PairPlan`] from earlier results; the rest is inferred from the
 //! groups when the profile is made, and marked so there.
+//!
+//! A pair whose samples show several [states](crate::pair_states) has a figure for each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +18,7 @@ use hearth_machine::topology::{OsThread, Topology};
 
 use crate::context::{Context, Deadline, Lines, Rounds, Stop, spin_until, together};
 use crate::disturbance::{Batch, Before};
+use crate::pair_states::{self, PairState};
 use crate::statistics::{Measured, Round};
 
 /// The transfer between two hardware threads.
@@ -23,8 +26,25 @@ use crate::statistics::{Measured, Round};
 pub struct PairLatency {
     /// The two, by the system's numbers.
     pub cores: [usize; 2],
-    /// Nanoseconds one way: half of the round trip.
+    /// Nanoseconds one way: half of the round trip. With several states, their mean over time.
     pub one_way_ns: Measured,
+    /// States between which the pair goes to and fro, the fastest first; empty if there is one.
+    pub states: Vec<PairState>,
+}
+
+/// Source of samples for a pair: lines of memory, or a simulated machine.
+pub trait Transfers {
+    /// Takes `count` samples between two cores, each in nanoseconds for one transfer, from a chunk
+    /// of [`TRANSFERS`], in the order of time.
+    ///
+    /// # Errors
+    /// If a core cannot be pinned to.
+    fn window(
+        &mut self,
+        context: &mut Context<'_>,
+        cores: [usize; 2],
+        count: usize,
+    ) -> Result<Batch, Stop>;
 }
 
 /// Round trips before the measured ones: the other thread is still starting, the line still
@@ -33,6 +53,8 @@ const TRIPS_WARM: u64 = 8;
 /// Round trips a chunk, and chunks a line. Short enough that few chunks meet a timer interrupt.
 const TRIPS: u64 = 40;
 const CHUNKS: usize = 3;
+/// Transfers in a chunk: a round trip is two.
+pub const TRANSFERS: usize = 2 * TRIPS as usize;
 /// Lines a visit: fewer make its median uncertain; more do not help, since rounds differ by more.
 const LINES_MIN: usize = 64;
 /// Lines a visit where pairs are many: others of its groups make up for one that lacks lines.
@@ -51,6 +73,10 @@ pub struct Pair {
     cores: [usize; 2],
     lines_min: usize,
     rounds: Rounds,
+    /// All samples of each visit, in the order of time.
+    visits: Vec<Vec<f64>>,
+    /// Samples that the rounds discarded as gaps.
+    gaps: u64,
 }
 
 impl Pair {
@@ -60,6 +86,8 @@ impl Pair {
             cores,
             lines_min: LINES_MIN,
             rounds: Rounds::default(),
+            visits: Vec::new(),
+            gaps: 0,
         }
     }
 
@@ -80,7 +108,7 @@ impl Pair {
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
-        lines: &mut Lines,
+        transfers: &mut dyn Transfers,
         seconds: f64,
     ) -> Result<(), Stop> {
         let wanted = (seconds / LINE_SECONDS) as usize;
@@ -92,20 +120,41 @@ impl Pair {
             let count = left.min(WINDOW_LINES);
             left -= count;
             let (batch, disturbed) =
-                context.watched(&cores, |context| window(context, lines, cores, count))?;
+                context.watched(&cores, |context| transfers.window(context, cores, count))?;
             all.add_window(batch, disturbed);
         }
+        self.visits.push(all.in_order());
+        let before = context.discards.gap;
         let round = context.finish(all);
+        self.gaps += context.discards.gap - before;
         self.rounds.add(round);
         Ok(())
     }
 
     /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<PairLatency> {
+        let whole = self.rounds.sum_up()?;
+        let states = pair_states::states(&self.visits, TRANSFERS);
         Some(PairLatency {
             cores: self.cores,
-            one_way_ns: self.rounds.sum_up()?,
+            one_way_ns: pair_states::over_time(&states).unwrap_or(whole),
+            states,
         })
+    }
+
+    /// Samples that rounds discarded as gaps, and that are of a slower state.
+    fn regained(&self, latency: &PairLatency) -> u64 {
+        if latency.states.is_empty() {
+            return 0;
+        }
+        let left = u64::from(latency.one_way_ns.discarded);
+        self.gaps.saturating_sub(left)
+    }
+
+    /// The figure for choosing further pairs, whose states do not matter.
+    fn latency(&self) -> Option<(usize, usize, Measured)> {
+        let [a, b] = self.cores;
+        Some((a, b, self.rounds.sum_up()?))
     }
 }
 
@@ -151,7 +200,7 @@ impl Matrix {
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
-        lines: &mut Lines,
+        transfers: &mut dyn Transfers,
         seconds: f64,
         refused: &mut dyn FnMut(String),
     ) -> Result<(), Stop> {
@@ -172,7 +221,7 @@ impl Matrix {
             };
             let pair = &mut self.pairs[index];
             let each = seconds / wanted.max(1) as f64;
-            match pair.visit(context, lines, each) {
+            match pair.visit(context, transfers, each) {
                 Err(Stop::Refused(why)) => refused(why.to_string()),
                 other => other?,
             }
@@ -219,14 +268,24 @@ impl Matrix {
 
     /// The measurements so far; None if there are no two cores.
     fn latencies(&self) -> Option<Latencies> {
-        latencies(&self.threads, self.pairs.iter().filter_map(Pair::sum_up))
+        table(&self.threads, self.pairs.iter().filter_map(Pair::latency))
     }
 
-    /// The figures of all pairs, by their cores.
-    pub fn sum_up(&self) -> Vec<PairLatency> {
-        let mut found: Vec<PairLatency> = self.pairs.iter().filter_map(Pair::sum_up).collect();
-        found.sort_by_key(|pair| pair.cores);
-        found
+    /// The figures of all pairs, by their cores, and the number of samples that were discarded as
+    /// gaps during a visit and are of a slower state.
+    pub fn sum_up(&self) -> (Vec<PairLatency>, u64) {
+        let found = self
+            .pairs
+            .iter()
+            .filter_map(|pair| Some((pair, pair.sum_up()?)));
+        let mut found: Vec<(&Pair, PairLatency)> = found.collect();
+        found.sort_by_key(|(pair, _)| pair.cores);
+        let regained = found.iter().map(|(pair, latency)| pair.regained(latency));
+        let regained = regained.sum();
+        (
+            found.into_iter().map(|(_, latency)| latency).collect(),
+            regained,
+        )
     }
 }
 
@@ -240,10 +299,17 @@ pub fn latencies(
     threads: &[OsThread],
     pairs: impl IntoIterator<Item = PairLatency>,
 ) -> Option<Latencies> {
+    let of = |pair: PairLatency| (pair.cores[0], pair.cores[1], pair.one_way_ns);
+    table(threads, pairs.into_iter().map(of))
+}
+
+fn table(
+    threads: &[OsThread],
+    pairs: impl Iterator<Item = (usize, usize, Measured)>,
+) -> Option<Latencies> {
     let mut table = Latencies::new(threads).ok()?;
-    for pair in pairs {
-        let [a, b] = pair.cores.map(os_thread);
-        let measured = pair.one_way_ns;
+    for (a, b, measured) in pairs {
+        let (a, b) = (os_thread(a), os_thread(b));
         let latency = Latency {
             ns: measured.value,
             error_ns: (measured.high - measured.low) / 2.0 / 1.96,
@@ -256,51 +322,51 @@ pub fn latencies(
     Some(table)
 }
 
-/// Takes a sample a line: the median of its chunks.
-fn window(
-    context: &mut Context<'_>,
-    lines: &mut Lines,
-    cores: [usize; 2],
-    count: usize,
-) -> Result<Batch, Stop> {
-    let drawn = Lines::draw(count, &mut context.random);
-    let words: Vec<&AtomicU64> = {
-        let memory = lines.words();
-        drawn.iter().map(|&word| &memory[word]).collect()
-    };
-    for word in &words {
-        word.store(0, Ordering::Relaxed);
+impl Transfers for Lines {
+    /// Takes a sample a line: the median of its chunks.
+    fn window(
+        &mut self,
+        context: &mut Context<'_>,
+        cores: [usize; 2],
+        count: usize,
+    ) -> Result<Batch, Stop> {
+        let drawn = Lines::draw(count, &mut context.random);
+        let words: Vec<&AtomicU64> = {
+            let memory = self.words();
+            drawn.iter().map(|&word| &memory[word]).collect()
+        };
+        for word in &words {
+            word.store(0, Ordering::Relaxed);
+        }
+        let trips = TRIPS_WARM + TRIPS * CHUNKS as u64;
+        let (clock, reading_ns) = (context.clock, context.reading_ns);
+        let first = || {
+            let mut batch = Batch::of_chunks(TRANSFERS);
+            let mut chunks = [0.0; CHUNKS];
+            for word in &words {
+                let before = Before::now();
+                serve(word, 0, TRIPS_WARM);
+                for (index, ns) in chunks.iter_mut().enumerate() {
+                    let from = TRIPS_WARM + index as u64 * TRIPS;
+                    let begin = clock.ticks_ordered();
+                    serve(word, from, TRIPS);
+                    *ns = clock.ns(clock.ticks_ordered() - begin) - reading_ns;
+                }
+                chunks.sort_unstable_by(f64::total_cmp);
+                batch.add_chunk(chunks[CHUNKS / 2], &before);
+            }
+            batch
+        };
+        let second = || {
+            for word in &words {
+                for trip in 0..trips {
+                    turn(word, 2 * trip + 1);
+                }
+                // The last word is the server's: it must see its own turn come back.
+            }
+        };
+        together(context.system, cores, first, second)
     }
-    let trips = TRIPS_WARM + TRIPS * CHUNKS as u64;
-    let (clock, reading_ns) = (context.clock, context.reading_ns);
-    // A round trip is two transfers.
-    let per_chunk = (2 * TRIPS) as usize;
-    let first = || {
-        let mut batch = Batch::of_chunks(per_chunk);
-        let mut chunks = [0.0; CHUNKS];
-        for word in &words {
-            let before = Before::now();
-            serve(word, 0, TRIPS_WARM);
-            for (index, ns) in chunks.iter_mut().enumerate() {
-                let from = TRIPS_WARM + index as u64 * TRIPS;
-                let begin = clock.ticks_ordered();
-                serve(word, from, TRIPS);
-                *ns = clock.ns(clock.ticks_ordered() - begin) - reading_ns;
-            }
-            chunks.sort_unstable_by(f64::total_cmp);
-            batch.add_chunk(chunks[CHUNKS / 2], &before);
-        }
-        batch
-    };
-    let second = || {
-        for word in &words {
-            for trip in 0..trips {
-                turn(word, 2 * trip + 1);
-            }
-            // The last word is the server's: it must see its own turn come back.
-        }
-    };
-    together(context.system, cores, first, second)
 }
 
 /// Takes the first side's turns, each waiting for the answer to the one before; returns when the

@@ -130,6 +130,8 @@ pub fn run_plan(
     parts.unreached(seconds);
     let offsets = parts.offsets(&context);
     let quota = procfs::quota(system);
+    let (pairs, regained) = parts.matrix.sum_up();
+    context.discards.gap = context.discards.gap.saturating_sub(regained);
     let mut curves: Vec<Curve> = parts.walks.iter().map(Walk::sum_up).collect();
     curves.retain(|curve| !curve.points.is_empty());
     Ok(Findings {
@@ -141,7 +143,7 @@ pub fn run_plan(
         offsets,
         curves,
         states: parts.states.iter().filter_map(Cost::sum_up).collect(),
-        pairs: parts.matrix.sum_up(),
+        pairs,
         pairs_all: cores.len() * (cores.len() - 1) / 2,
         bandwidths: parts.flows.iter().filter_map(Flow::sum_up).collect(),
         distances: parts.survey.as_ref().and_then(Survey::sum_up),

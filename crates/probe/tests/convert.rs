@@ -61,6 +61,7 @@ fn clustered(cores: usize, left_out: impl Fn(usize, usize) -> bool) -> Findings 
             found.pairs.push(PairLatency {
                 cores: [a, b],
                 one_way_ns: measured(ns),
+                states: Vec::new(),
             });
         }
     }

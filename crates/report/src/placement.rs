@@ -9,7 +9,7 @@ use hearth_driver::site::Site;
 use hearth_place::cost;
 use hearth_place::graph::Round;
 use hearth_place::patterns::recognise;
-use hearth_place::plan::{PlacementPlan, Reason};
+use hearth_place::plan::{PlacementPlan, Reason, UnderState};
 use hearth_place::slots::Message;
 use hearth_text::columns::{Columns, Side};
 use hearth_text::counted;
@@ -51,7 +51,9 @@ pub fn text(
     let mut text = picture.text(picture::TextLook::default());
     let verdict = sentence(&plan.verdict.to_string());
     let _ = write!(text, "\n{}", line(&verdict));
+    text.push_str(&choices_by_state(plan));
     if why {
+        text.push_str(&costs_by_state(plan));
         text.push_str(&reasons(program, plan));
         text.push_str(&others(plan));
     }
@@ -122,6 +124,57 @@ fn reason(reason: &Reason, total_ns: f64) -> String {
         }
         Reason::Pinned { .. } | Reason::Free | Reason::Policy { .. } => reason.to_string(),
     }
+}
+
+/// The states in which another placement is better.
+fn choices_by_state(plan: &PlacementPlan) -> String {
+    let better = plan.states.iter().filter(|state| state.better.is_some());
+    better
+        .map(|state| line(&sentence(&state.to_string())))
+        .collect()
+}
+
+/// The plan's cost in each state, relative to that over time.
+fn costs_by_state(plan: &PlacementPlan) -> String {
+    if plan.states.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nBy state\n".to_owned();
+    let more =
+        |state: &UnderState| state.total_ns / plan.cost.total_ns.max(f64::MIN_POSITIVE) - 1.0;
+    for state in &plan.states {
+        let [a, b] = state.cpus;
+        let (ns, share) = (state.one_way_ns, 100.0 * state.time_share);
+        let cost = match 100.0 * more(state) {
+            percent if percent.abs() < 0.5 => "costs as much".to_owned(),
+            percent if percent < 0.0 => format!("costs {:.0} % less", -percent),
+            percent => format!("costs {percent:.0} % more"),
+        };
+        text.push_str(&item(&format!(
+            "{a} – {b} at {ns:.0} ns, {share:.0} % of the time: this plan {cost}"
+        )));
+    }
+    text
+}
+
+/// Costs by state as JSON.
+fn states_document(plan: &PlacementPlan) -> Vec<serde_json::Value> {
+    let state = |state: &UnderState| {
+        json!({
+            "cpus": state.cpus.map(|cpu| cpu.0),
+            "one_way_ns": state.one_way_ns,
+            "time_share": state.time_share,
+            "total_ns": state.total_ns,
+            "better": state.better.as_ref().map(|better| json!({
+                "total_ns": better.total_ns,
+                "moves": better.moves.iter().map(|(name, cpu)| json!({
+                    "name": name,
+                    "cpu": cpu.0,
+                })).collect::<Vec<_>>(),
+            })),
+        })
+    };
+    plan.states.iter().map(state).collect()
 }
 
 fn others(plan: &PlacementPlan) -> String {
@@ -214,7 +267,7 @@ fn pace(program: &ProgramGraph, plan: &PlacementPlan) -> f64 {
 /// A plan as JSON.
 pub fn document(program: &ProgramGraph, plan: &PlacementPlan, site: &Site) -> serde_json::Value {
     let components = plan.places.iter().zip(&program.instances);
-    json!({
+    let mut document = json!({
         "policy": plan.policy.to_string(),
         "modelled_from": site.origin,
         "warning": site.warning,
@@ -241,5 +294,9 @@ pub fn document(program: &ProgramGraph, plan: &PlacementPlan, site: &Site) -> se
         "patterns": recognise(&program.graph).iter()
             .map(|group| group.sentence(&program.graph)).collect::<Vec<_>>(),
         "notes": plan.notes.iter().chain(&program.notes).collect::<Vec<_>>(),
-    })
+    });
+    if !plan.states.is_empty() {
+        document["states"] = states_document(plan).into();
+    }
+    document
 }

@@ -17,7 +17,8 @@ use hearth_machine::topology::{Bytes, Thread};
 use hearth_model::fitted::{Model, Question};
 
 use crate::summary::{
-    carrier_name, identity, level_name, parts, range, samples, shown, state_name, system_costs,
+    carrier_name, identity, level_name, of_the_time, parts, range, samples, shown, state_name,
+    system_costs,
 };
 
 /// More threads than this are not told apart in a histogram: their gaps are added up.
@@ -279,15 +280,60 @@ fn pairs(profile: &Profile) -> Option<Section> {
             range(Unit::Nanoseconds, figure),
             figure.samples.to_string(),
             figure.discarded.to_string(),
-            if inferred { "inferred" } else { "" }.to_owned(),
+            match (inferred, pair.states.is_empty()) {
+                (true, _) => "inferred".to_owned(),
+                (false, true) => String::new(),
+                (false, false) => "over time".to_owned(),
+            },
         ]);
+        for state in &pair.states {
+            let figure = &state.one_way_ns;
+            table.row(vec![
+                cpu(pair.a),
+                cpu(pair.b),
+                String::new(),
+                shown(Unit::Nanoseconds, figure),
+                range(Unit::Nanoseconds, figure),
+                figure.samples.to_string(),
+                figure.discarded.to_string(),
+                of_the_time(state),
+            ]);
+        }
     }
-    let section = Section::new("Between CPUs").picture(&map.draw(), &caption);
+    let mut section = Section::new("Between CPUs").picture(&map.draw(), &caption);
+    if let Some(chart) = pair_states(profile) {
+        let caption = "Such a pair goes to and fro between states, as when a hypervisor moves its \
+                       processors between siblings of a core and separate cores. Above is its \
+                       mean over time.";
+        section = section.picture(&chart.draw(), caption);
+    }
     // A table of thousands of rows makes the page slow and says nothing that the file does not.
     Some(if all <= 500 {
         section.folded_table("the pairs as a table", &table)
     } else {
         section
+    })
+}
+
+/// The states of pairs that have several; None if there are none.
+fn pair_states(profile: &Profile) -> Option<RowChart> {
+    /// More rows are hard to read; the file has all.
+    const ROWS_MAX: usize = 40;
+    let machine = &profile.topology;
+    let rows = profile.pairs.iter().flat_map(|pair| {
+        let (a, b) = (machine.os_thread(pair.a), machine.os_thread(pair.b));
+        let label = move |share: String| format!("{a} – {b}, {share}");
+        let states = pair.states.iter();
+        states.map(move |state| row(label(of_the_time(state)), &state.one_way_ns))
+    });
+    let rows: Vec<Row> = rows.take(ROWS_MAX).collect();
+    (!rows.is_empty()).then(|| RowChart {
+        rows,
+        ..RowChart::new(
+            "Pairs with several states, one way",
+            Scale::Log10,
+            Unit::Nanoseconds,
+        )
     })
 }
 

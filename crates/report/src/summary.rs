@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use hearth_draw::scale::Unit;
 use hearth_machine::profile::{
-    Access, Carrier, Claim, ClaimVerdict, Figure, Level, LineState, Mode, PairTransfer, Profile,
-    Provenance, SystemCosts,
+    Access, Carrier, Claim, ClaimVerdict, Figure, Level, LineState, Mode, PairState, PairTransfer,
+    Profile, Provenance, SystemCosts,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{Bytes, CacheKind, Thread, Topology, format_list};
@@ -378,9 +378,14 @@ fn pairs(profile: &Profile) -> String {
             let relation = machine.relation(pair.a, pair.b).to_string();
             let inferred = match pair.one_way_ns.provenance {
                 Provenance::Inferred => ", inferred",
+                _ if !pair.states.is_empty() => ", over time",
                 _ => "",
             };
             columns.row([format!("{a} – {b}"), value, range, relation + inferred]);
+            for state in &pair.states {
+                let [value, range] = ns(&state.one_way_ns);
+                columns.row([String::new(), value, range, of_the_time(state)]);
+            }
         }
         return columns.lines(2);
     }
@@ -400,13 +405,34 @@ fn pairs(profile: &Profile) -> String {
             value(pairs.len() / 2),
             format!("{} to {}", value(0), value(pairs.len() - 1)),
             format!(
-                "{}, {} measured",
+                "{}, {} measured{}",
                 counted(pairs.len(), "pair"),
-                measured.count()
+                measured.count(),
+                with_states(&pairs)
             ),
         ]);
     }
     columns.lines(2)
+}
+
+/// The share of time in which a state holds, and its interval.
+pub fn of_the_time(state: &PairState) -> String {
+    let percent = state.time_share.times(100.0);
+    let whole = |share: f64| Unit::Percent.show(share.round());
+    format!(
+        "{} of the time ({} to {})",
+        whole(percent.value),
+        whole(percent.low),
+        whole(percent.high)
+    )
+}
+
+/// The number of pairs with several states, if there are any.
+fn with_states(pairs: &[&PairTransfer]) -> String {
+    match pairs.iter().filter(|pair| !pair.states.is_empty()).count() {
+        0 => String::new(),
+        count => format!(", {count} with several states"),
+    }
 }
 
 fn transfers(profile: &Profile) -> String {

@@ -4,6 +4,7 @@
 //! - [`ratio`]: the ratio of two medians with its 95 % bootstrap interval. Wherever Hearth writes
 //!   `[a, b]` behind a ratio, it is this interval; quartiles are called quartiles.
 //! - [`median_rank`]: which of the ordered values enclose the median, whatever the distribution.
+//! - [`clusters`]: whether a figure has one level or goes to and fro between several.
 //! - [`agreement`]: how well predictions agree with measurements.
 //!
 //! Everything here is a function of its arguments. The crate must never know what was measured.
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agreement;
+pub mod clusters;
 
 /// The share of cases in which intervals hold the true value.
 pub const COVERAGE: f64 = 0.95;

@@ -2,9 +2,7 @@
 
 use hearth_benches::measure;
 use hearth_benches::peers::beside;
-use hearth_benches::repeatability::{
-    Repeatability, Reported, core_to_core_latency, hearth, repeatability,
-};
+use hearth_benches::repeatability::{ByState, Reported, by_state, core_to_core_latency, hearth};
 use hearth_benches::runtime::Effort;
 use hearth_testing::toolchain::Workshop;
 use std::fs;
@@ -15,8 +13,9 @@ const FAIRNESS: &str = "Both pass a line between the same two cores by compare-a
     runs with its defaults, 300 samples of 1000 round trips on one line, and takes some tenths of \
     a second; `hearth probe` takes a minute for this and all else that it measures, over many lines \
     and in rounds (ten seconds if the runs are to be brief). Both print a figure and say how sure \
-    they are of it: an interval here, a standard error there, of which 1.96 make an interval. No \
-    run is left out, however busy the host.";
+    they are of it: an interval here, a standard error there, of which 1.96 make an interval. A \
+    program that tells states of a pair apart prints a figure for each, which must repeat among \
+    the figures of that state. No run is left out, however busy the host.";
 /// Goal for Hearth: anchors-rest, section A, goal 1.
 const VARIATION_MAX: f64 = 0.02;
 const COVERING_MIN: f64 = 0.9;
@@ -66,41 +65,50 @@ pub(crate) fn pair_latency(effort: Effort) -> Result<String, String> {
         output(probe.arg("--output").arg(&profile))?;
         let text = fs::read_to_string(&profile).map_err(|error| error.to_string())?;
         let found = hearth(&text).ok_or("the profile has no pair of CPUs")?;
-        println!(
-            "  {:3} {:.1} ns, {:.1} to {:.1}",
-            run + 1,
-            found.value,
-            found.low,
-            found.high
-        );
+        let told: Vec<String> = found.iter().map(told).collect();
+        println!("  {:3} {}", run + 1, told.join("; "));
         of_hearth.push(found);
         let named = format!("{first},{second}");
         let text = output(Command::new(&peer).args(["--cores", &named]))?;
-        of_peer.push(core_to_core_latency(&text).ok_or_else(|| format!("no figure in {text:?}"))?);
+        let figure = core_to_core_latency(&text).ok_or_else(|| format!("no figure in {text:?}"))?;
+        of_peer.push(vec![figure]);
     }
-    let told = |side: &str, runs: &[Reported]| -> Result<Repeatability, String> {
-        let found = repeatability(runs).ok_or("too few runs")?;
-        println!(
-            "  {side:22} grand median {:.1} ns, variation {:.1} %, {} of {} intervals hold it",
-            found.grand_median,
-            100.0 * found.variation,
-            found.covering,
-            found.runs
-        );
-        Ok(found)
-    };
-    let hearth = told("Hearth", &of_hearth)?;
-    let peer = told("core-to-core-latency", &of_peer)?;
-    let is_reached = hearth.variation <= VARIATION_MAX
-        && hearth.covering as f64 >= COVERING_MIN * hearth.runs as f64;
+    let hearth = summed_up("Hearth", &of_hearth)?;
+    let peer = summed_up("core-to-core-latency", &of_peer)?;
+    let (printed, covering) = hearth.intervals();
+    let is_reached =
+        hearth.variation() <= VARIATION_MAX && covering as f64 >= COVERING_MIN * printed as f64;
     println!(
         "  goal of 2 % and 9 of 10 intervals {}\n",
         if is_reached { "reached" } else { "MISSED" }
     );
     Ok(format!(
         "pair-latency,{runs},{},{},{},,",
-        hearth.variation,
-        peer.variation,
-        hearth.variation / peer.variation
+        hearth.variation(),
+        peer.variation(),
+        hearth.variation() / peer.variation()
     ))
+}
+
+fn told(figure: &Reported) -> String {
+    let Reported { value, low, high } = figure;
+    format!("{value:.1} ns, {low:.1} to {high:.1}")
+}
+
+/// Prints the repeatability of a side in each state.
+fn summed_up(side: &str, runs: &[Vec<Reported>]) -> Result<ByState, String> {
+    let found = by_state(runs).ok_or("too few runs")?;
+    for state in &found.states {
+        println!(
+            "  {side:22} grand median {:.1} ns, variation {:.1} %, {} of {} intervals hold it",
+            state.grand_median,
+            100.0 * state.variation,
+            state.covering,
+            state.runs
+        );
+    }
+    if found.alone > 0 {
+        println!("  {side:22} {} figures near no other", found.alone);
+    }
+    Ok(found)
 }

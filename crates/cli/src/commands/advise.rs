@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use hearth_draw::scale::Unit;
 use hearth_driver::profiles;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::fitted::{Advice, Model, Ranked};
+use hearth_model::fitted::{Advice, Between, InState, Model, OtherChoice, Ranked};
 use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::prose::capitalised;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::predict::{manner, passing_document, placement, thread};
+use super::predict::{
+    in_state, manner, passing_document, placement, range, states_document, thread,
+};
 use crate::arguments::machine::Advise;
 
 /// On machines with more hardware threads one pair stands for all that are related alike.
@@ -34,8 +36,13 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
         output::tell(warning);
     }
     let machine = model.topology();
+    // Where one pair stands for many, so would one state.
+    let others = match by_relation {
+        true => Vec::new(),
+        false => model.other_choices(&advice, |model| rank(arguments, model).ok()?.0),
+    };
     if arguments.json {
-        let document = json!({
+        let mut document = json!({
             "modelled_from": chosen.origin,
             "warning": chosen.warning,
             "bytes": arguments.bytes.0,
@@ -44,7 +51,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
             "spread": advice.spread,
             "uncertainty": advice.uncertainty,
             "stand_for_relations": by_relation,
-            "ranked": advice.ranked.iter().map(|ranked| json!({
+            "ranked": advice.ranked.iter().map(|ranked| with_states(arguments, &model, ranked, json!({
                 "sender": machine.os_thread(ranked.pair.0).0,
                 "receiver": machine.os_thread(ranked.pair.1).0,
                 "relation": ranked.relation.to_string(),
@@ -52,13 +59,20 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
                 "low_ns": ranked.prediction.low_ns,
                 "high_ns": ranked.prediction.high_ns,
                 "share_of_time": arguments.rate.map(|rate| rate * ranked.prediction.ns / 1e9),
-            })).collect::<Vec<_>>(),
+            }))).collect::<Vec<_>>(),
         });
+        if !others.is_empty() {
+            let others = others.iter().map(|other| other_document(machine, other));
+            document["other_choices"] = others.collect::<Vec<_>>().into();
+        }
         return output::write_json(&document);
     }
     let mut text = format!("{}, {}\n\n", arguments.bytes, manner(&arguments.passing));
-    text.push_str(&table(arguments, machine, &advice, by_relation));
+    text.push_str(&table(arguments, &model, &advice, by_relation));
     let _ = writeln!(text, "\n{}", verdict(machine, &advice, by_relation));
+    for other in &others {
+        let _ = writeln!(text, "{}", told(machine, other));
+    }
     let _ = writeln!(text, "{}", chosen.modelled());
     output::write(text)
 }
@@ -91,7 +105,57 @@ fn rank(arguments: &Advise, model: &Model) -> Result<(Option<Advice>, bool), Fai
     Ok((advice, false))
 }
 
-fn table(arguments: &Advise, machine: &Topology, advice: &Advice, by_relation: bool) -> String {
+/// The time of a way in each state of its pair.
+fn by_state(arguments: &Advise, model: &Model, ranked: &Ranked) -> Vec<InState> {
+    let placement = placement(arguments.bytes, &arguments.passing);
+    let question = placement.between(Between::Pair(ranked.pair.0, ranked.pair.1));
+    // What was ranked was predicted.
+    model.predict_by_state(&question).unwrap_or_default()
+}
+
+fn with_states(arguments: &Advise, model: &Model, ranked: &Ranked, mut document: Value) -> Value {
+    let states = by_state(arguments, model, ranked);
+    if !states.is_empty() {
+        document["states"] = states_document(&states).into();
+    }
+    document
+}
+
+fn other_document(machine: &Topology, other: &OtherChoice) -> Value {
+    let cpu = |thread: Thread| machine.os_thread(thread).0;
+    let (a, b) = other.scenario.pair;
+    json!({
+        "cpus": [cpu(a), cpu(b)],
+        "one_way_ns": other.scenario.state.one_way_ns,
+        "time_share": other.scenario.state.time_share,
+        "sender": cpu(other.best.pair.0),
+        "receiver": cpu(other.best.pair.1),
+        "time_ns": other.best.prediction.ns,
+        "saves": other.saves,
+    })
+}
+
+/// A choice that depends on a state, in a sentence.
+fn told(machine: &Topology, other: &OtherChoice) -> String {
+    let cpu = |thread: Thread| machine.os_thread(thread);
+    let percent = |share: f64| Unit::Percent.show((100.0 * share).round());
+    let ((a, b), (sender, receiver)) = (other.scenario.pair, other.best.pair);
+    let state = &other.scenario.state;
+    format!(
+        "While a line takes {} between {} and {} ({} of the time), sender on {} and receiver on {} \
+         would be {} cheaper.",
+        Unit::Nanoseconds.show(state.one_way_ns),
+        cpu(a),
+        cpu(b),
+        percent(state.time_share),
+        cpu(sender),
+        cpu(receiver),
+        percent(other.saves)
+    )
+}
+
+fn table(arguments: &Advise, model: &Model, advice: &Advice, by_relation: bool) -> String {
+    let machine = model.topology();
     let mut columns = Columns::new(&[
         Side::Right,
         Side::Left,
@@ -112,6 +176,16 @@ fn table(arguments: &Advise, machine: &Topology, advice: &Advice, by_relation: b
             continue;
         }
         columns.row(row(arguments, machine, at, ranked));
+        let states = match by_relation {
+            true => Vec::new(),
+            false => by_state(arguments, model, ranked),
+        };
+        for one in &states {
+            let time = Unit::Nanoseconds.show(one.prediction.ns);
+            let empty = String::new;
+            let cells = [in_state(one), time, range(&one.prediction)];
+            columns.row([empty(), empty(), empty()].into_iter().chain(cells));
+        }
         if at + 1 == shown && count > shown + 1 {
             columns.row(["…"]);
         }

@@ -9,7 +9,9 @@ use hearth_driver::profiles;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Relation, SourceType};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
-use hearth_model::fitted::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_model::fitted::{
+    Between, Buffer, Flow, InState, Model, Parts, Placement, PredictError, Prediction,
+};
 use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::prose::capitalised;
@@ -83,6 +85,8 @@ struct Answer {
     /// The 95 % interval, if the equations know one.
     interval: Option<(f64, f64)>,
     parts: Parts,
+    /// The same in each state of the pair, if it has several that matter.
+    states: Vec<InState>,
 }
 
 /// The hardware thread of a named CPU.
@@ -182,6 +186,7 @@ impl Oracle {
                     ns: prediction.ns,
                     interval: Some((prediction.low_ns, prediction.high_ns)),
                     parts: prediction.parts,
+                    states: model.predict_by_state(&question)?,
                 })
             }
             Oracle::Source { carrier, parts } => {
@@ -199,6 +204,7 @@ impl Oracle {
                     ns: parts.total_ns(),
                     interval: None,
                     parts,
+                    states: Vec::new(),
                 })
             }
         }
@@ -265,6 +271,36 @@ fn interval(answer: &Answer) -> String {
     }
 }
 
+/// The share of time in which a state holds, and its latency.
+pub(crate) fn in_state(one: &InState) -> String {
+    let share = Unit::Percent.show((100.0 * one.state.time_share).round());
+    let line = time(one.state.one_way_ns);
+    format!("{share} of the time, a line {line}")
+}
+
+/// The interval of a state's prediction.
+pub(crate) fn range(prediction: &Prediction) -> String {
+    format!(
+        "{} to {}",
+        time(prediction.low_ns),
+        time(prediction.high_ns)
+    )
+}
+
+/// A prediction by state, for programs.
+pub(crate) fn states_document(states: &[InState]) -> Vec<Value> {
+    let one = |one: &InState| {
+        json!({
+            "one_way_ns": one.state.one_way_ns,
+            "time_share": one.state.time_share,
+            "time_ns": one.prediction.ns,
+            "low_ns": one.prediction.low_ns,
+            "high_ns": one.prediction.high_ns,
+        })
+    };
+    states.iter().map(one).collect()
+}
+
 /// Bytes a second; a message of nothing has none.
 fn throughput(bytes: Bytes, ns: f64) -> String {
     if bytes.0 == 0 {
@@ -306,6 +342,13 @@ fn one(arguments: &Predict, bytes: Bytes, place: &ThreadPair, answer: &Answer) -
         time(answer.ns),
         format!("95 %: {}", interval(answer)),
     ]);
+    for one in &answer.states {
+        columns.row([
+            "  at times".to_owned(),
+            time(one.prediction.ns),
+            format!("95 %: {}; {}", range(&one.prediction), in_state(one)),
+        ]);
+    }
     columns.row(["throughput".to_owned(), throughput(bytes, answer.ns)]);
     columns.row(["writing".to_owned(), time(parts.write_ns)]);
     if parts.faults_ns > 0.0 {
@@ -355,6 +398,16 @@ fn table(arguments: &Predict, rows: &[(Bytes, &ThreadPair, Answer)]) -> String {
         cells.extend([time(parts.hand_over_ns), time(parts.read_ns)]);
         cells.extend(has_hidden.then(|| format!("−{}", time(parts.hidden_ns))));
         columns.row(cells);
+        for one in &answer.states {
+            let prediction = &one.prediction;
+            columns.row([
+                String::new(),
+                format!("  {}", in_state(one)),
+                time(prediction.ns),
+                range(prediction),
+                throughput(*bytes, prediction.ns),
+            ]);
+        }
     }
     text.push_str(&columns.lines(0));
     text
@@ -367,7 +420,7 @@ fn document(
 ) -> Value {
     let row = |(bytes, place, answer): &(Bytes, &ThreadPair, Answer)| {
         let parts = &answer.parts;
-        json!({
+        let mut row = json!({
             "bytes": bytes.0,
             "from": place.cpus.0.0,
             "to": place.cpus.1.0,
@@ -382,7 +435,11 @@ fn document(
             "hand_over_ns": parts.hand_over_ns,
             "read_ns": parts.read_ns,
             "hidden_ns": parts.hidden_ns,
-        })
+        });
+        if !answer.states.is_empty() {
+            row["states"] = states_document(&answer.states).into();
+        }
+        row
     };
     json!({
         "modelled_from": chosen.origin,

@@ -22,6 +22,9 @@ impl Profile {
             if topology.relation(pair.a, pair.b) == relation {
                 pair.round_trip_ns = pair.round_trip_ns.times(factor).inferred();
                 pair.one_way_ns = pair.one_way_ns.times(factor).inferred();
+                for state in &mut pair.states {
+                    state.one_way_ns = state.one_way_ns.times(factor).inferred();
+                }
             }
         }
         for hand_over in &mut self.hand_overs {

@@ -102,7 +102,11 @@ pub struct StateTransfer {
 }
 
 /// Transfer latency between two hardware threads.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// A pair may have several states: a hypervisor that moves its virtual processors makes two of them
+/// siblings of one core for a while, and then threads of two cores. Its figures are then the means
+/// over time, with intervals that hold those of all states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairTransfer {
     /// One of the two.
     pub a: Thread,
@@ -113,6 +117,19 @@ pub struct PairTransfer {
     pub round_trip_ns: Figure,
     /// One direction. Half the round trip unless measured apart.
     pub one_way_ns: Figure,
+    /// The states, the fastest first. Empty, or at least two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<PairState>,
+}
+
+/// A state of a pair of hardware threads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairState {
+    /// One direction, while the state holds. Above zero.
+    pub one_way_ns: Figure,
+    /// Share of time in which it holds, 0 to 1; those of all states add up to 1. Its samples are
+    /// visits of the probe.
+    pub time_share: Figure,
 }
 
 impl PairTransfer {
@@ -124,6 +141,7 @@ impl PairTransfer {
             b,
             round_trip_ns,
             one_way_ns: round_trip_ns.times(0.5),
+            states: Vec::new(),
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::topology::{Thread, Topology};
 
 pub use costs::{
     Access, Bandwidth, CacheFinding, Carrier, Claim, ClaimVerdict, CurvePoint, Exchange, Gap,
-    HandOver, Level, LevelCost, LineState, NodeDistances, Noise, Pages, PairTransfer,
+    HandOver, Level, LevelCost, LineState, NodeDistances, Noise, Pages, PairState, PairTransfer,
     StateTransfer, SystemCosts,
 };
 pub use figure::{Figure, Provenance};
@@ -45,8 +45,9 @@ pub use read::{Brief, ProfileError};
 /// Format that this Hearth writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
 
-/// Revision of the format that this Hearth writes. Later ones are read as far as they are known.
-pub const REVISION: u32 = 0;
+/// Revision of the format that this Hearth writes: 1 has the states of pairs, 0 has not. Later ones
+/// are read as far as they are known.
+pub const REVISION: u32 = 1;
 
 /// The JSON schema of the file.
 pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
@@ -56,7 +57,8 @@ pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
 pub struct Profile {
     /// The file's format; [`FORMAT`] in every file of this Hearth.
     pub format: u32,
-    /// The format's revision; [`REVISION`] in every file that this Hearth writes or has read.
+    /// The format's revision; [`REVISION`] in every file that this Hearth measured, and the
+    /// older one in a file that it has read.
     #[serde(default)]
     pub revision: u32,
     /// The tool, time and method.

@@ -238,6 +238,11 @@ impl Profile {
         for pair in &self.pairs {
             sound("pairs.round_trip_ns", [&pair.round_trip_ns])?;
             sound("pairs.one_way_ns", [&pair.one_way_ns])?;
+            let states = pair.states.iter();
+            sound("pairs.states.one_way_ns", states.map(|s| &s.one_way_ns))?;
+            let states = pair.states.iter();
+            sound("pairs.states.time_share", states.map(|s| &s.time_share))?;
+            check_states(pair)?;
         }
         let bandwidths = self.bandwidths.iter().map(|b| &b.bytes_per_ns);
         sound("bandwidths.bytes_per_ns", bandwidths)?;
@@ -334,6 +339,26 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// How far the sum of shares may be from 1: they are written with all their digits.
+const SHARES_OFF: f64 = 1e-6;
+
+fn check_states(pair: &PairTransfer) -> Result<(), ProfileError> {
+    let states = &pair.states;
+    let shares = || states.iter().map(|state| state.time_share.value);
+    let is_whole = (shares().sum::<f64>() - 1.0).abs() <= SHARES_OFF && shares().all(|s| s >= 0.0);
+    let fault = if states.len() == 1 {
+        "a single state"
+    } else if !states.is_empty() && !is_whole {
+        "states whose shares of time do not add up to 1"
+    } else if states.iter().any(|state| state.one_way_ns.value <= 0.0) {
+        "a state that takes no time"
+    } else {
+        return Ok(());
+    };
+    let reason = format!("the pair of {} and {} has {fault}", pair.a, pair.b);
+    Err(ProfileError::Part { reason })
 }
 
 /// The part of a later revision's profile that this Hearth can read.

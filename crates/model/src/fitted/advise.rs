@@ -6,7 +6,7 @@ use hearth_machine::profile::Carrier;
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::Thread;
 
-use super::{Between, Buffer, Flow, Model, PredictError, Prediction, Question};
+use super::{Between, Buffer, Flow, Model, PredictError, Prediction, Question, Scenario};
 
 /// A sender and a receiver to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,20 @@ pub struct Advice {
     /// Largest upward error of the best one's prediction, as a share.
     pub uncertainty: f64,
 }
+
+/// A choice that is better than the advised one while a pair is in one of its states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OtherChoice {
+    /// The pair and its state.
+    pub scenario: Scenario,
+    /// The cheapest way then.
+    pub best: Ranked,
+    /// Cost that it saves then, as a share of the advised way's.
+    pub saves: f64,
+}
+
+/// Least share of cost for which another choice is named.
+const SAVES_MIN: f64 = 0.05;
 
 impl Advice {
     /// Whether the spread exceeds the uncertainty.
@@ -109,6 +123,28 @@ impl fmt::Display for Advice {
 }
 
 impl Model {
+    /// The choices that would be better than an advice in some state of a pair. `rank` gives the
+    /// advice of a model, as that advice was given by this one.
+    pub fn other_choices(
+        &self,
+        advice: &Advice,
+        rank: impl Fn(&Model) -> Option<Advice>,
+    ) -> Vec<OtherChoice> {
+        let chosen = advice.best().pair;
+        let other = |scenario: Scenario| {
+            let then = rank(&self.under(&scenario))?;
+            let stays = then.ranked.iter().find(|ranked| ranked.pair == chosen)?;
+            let best = *then.best();
+            let saves = 1.0 - best.prediction.ns / stays.prediction.ns;
+            (saves >= SAVES_MIN).then_some(OtherChoice {
+                scenario,
+                best,
+                saves,
+            })
+        };
+        self.scenarios().into_iter().filter_map(other).collect()
+    }
+
     /// Ranks relations, each by its first pair, for a sender and a receiver that may run anywhere.
     /// Those that the carrier cannot serve are left out; `None` when that leaves nothing.
     #[must_use]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use hearth_machine::profile::{Carrier, Exchange as Measured};
 use thiserror::Error;
 
-use super::{Exchange, Model, PredictError, Question, Tuning};
+use super::{Between, Exchange, Model, PredictError, Question, Tuning};
 use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
 use hearth_stats::quantile;
 
@@ -197,12 +197,34 @@ impl Model {
             let refused = |error| FitError::Question { sample: at, error };
             let exchange = self.exchange(&sample.question).map_err(refused)?;
             self.parts(&exchange, &self.tuning).map_err(refused)?;
+            let exchange = self.in_nearest_state(exchange, sample);
             Ok(Point {
                 exchange,
                 ln_ns: sample.ns.ln(),
             })
         };
         samples.iter().enumerate().map(point).collect()
+    }
+
+    /// The exchange in the state of its pair that the sample is nearest to: a sample is the median
+    /// of some rounds, and so of the state that held in most of them.
+    fn in_nearest_state(&self, exchange: Exchange, sample: &Sample) -> Exchange {
+        let Between::Pair(a, b) = sample.question.between else {
+            return exchange;
+        };
+        let states = self.pair_states(a, b).iter();
+        let exchanges = states.map(|state| Exchange {
+            pair_ratio: state.ratio,
+            ..exchange
+        });
+        let off = |exchange: &Exchange| {
+            let parts = self.terms.parts(exchange, &self.tuning);
+            parts.map_or(f64::INFINITY, |parts| {
+                (parts.total_ns() / sample.ns).ln().abs()
+            })
+        };
+        let nearest = exchanges.min_by(|a, b| off(a).total_cmp(&off(b)));
+        nearest.unwrap_or(exchange)
     }
 
     /// The logarithm of a prediction. Every point was predicted before, so it can be again.

@@ -24,21 +24,22 @@
 
 mod advise;
 mod fit;
+mod pairs;
 mod terms;
 mod tuning;
 
-use std::collections::BTreeMap;
-
-use hearth_machine::profile::{Carrier, Exchange as Measured, Figure, Profile, ProfileError};
+use hearth_machine::profile::{Carrier, Exchange as Measured, Profile, ProfileError};
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{Thread, Topology};
 use serde::{Deserialize, Serialize};
 
-use terms::{End, Exchange, Group, Pick, Terms, typical_one_way};
+use pairs::Pairs;
+use terms::{End, Exchange, Group, Pick, Terms};
 use thiserror::Error;
 
-pub use advise::{Advice, Placement, Ranked};
+pub use advise::{Advice, OtherChoice, Placement, Ranked};
 pub use fit::{FitError, FitOptions, FitReport, Sample};
+pub use pairs::{PairState, Scenario};
 pub use tuning::{RelationFactor, Tuning};
 
 /// Uncertainty of the unfitted model, as a factor either way: 95 % of the observed errors.
@@ -76,6 +77,9 @@ pub enum Buffer {
     /// Memory fresh from the operating system each time: every page faults.
     Fresh,
 }
+
+/// Factor between the times of a message in two states from which they are told apart.
+const STATES_MATTER: f64 = 1.1;
 
 /// A question to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,7 +152,31 @@ impl Parts {
     }
 }
 
-/// Cost of a message: modelled, never measured.
+impl Parts {
+    /// The mean of parts, each with its share.
+    fn mean(all: &[(f64, Parts)]) -> Parts {
+        let over = |of: fn(&Parts) -> f64| all.iter().map(|(share, parts)| share * of(parts)).sum();
+        Parts {
+            write_ns: over(|parts| parts.write_ns),
+            faults_ns: over(|parts| parts.faults_ns),
+            hand_over_ns: over(|parts| parts.hand_over_ns),
+            read_ns: over(|parts| parts.read_ns),
+            hidden_ns: over(|parts| parts.hidden_ns),
+        }
+    }
+}
+
+/// Cost of a message while a pair is in one of its states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InState {
+    /// The state.
+    pub state: PairState,
+    /// The cost.
+    pub prediction: Prediction,
+}
+
+/// Cost of a message: modelled, never measured. Between two hardware threads with several states it
+/// is the mean over time, and the interval holds all states'.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Time of one exchange; in a stream, from one message to the next.
@@ -193,8 +221,7 @@ pub struct Model {
     terms: Terms,
     /// One for each group of figures and end of the interval.
     moved: Vec<(Terms, Terms)>,
-    /// Transfer latency of each pair relative to its relation's.
-    ratios: BTreeMap<(Thread, Thread), f64>,
+    pairs: Pairs,
     tuning: Tuning,
     report: Option<FitReport>,
 }
@@ -215,7 +242,7 @@ impl Model {
                 .into_iter()
                 .map(|group| (with(group, End::Cheap), with(group, End::Costly)))
                 .collect(),
-            ratios: ratios(&profile),
+            pairs: Pairs::new(&profile),
             tuning: Tuning::default(),
             report: None,
             topology: profile.topology,
@@ -283,15 +310,96 @@ impl Model {
     /// # Errors
     /// [`PredictError`] if the machine has no such parts, or the carrier cannot serve them.
     pub fn predict(&self, question: &Question) -> Result<Prediction, PredictError> {
+        let states = self.in_states(question)?;
+        if states.is_empty() {
+            return self.predict_one(&self.exchange(question)?);
+        }
+        let parts: Vec<(f64, Parts)> = states
+            .iter()
+            .map(|one| (one.state.time_share, one.prediction.parts))
+            .collect();
+        let parts = Parts::mean(&parts);
+        let ends = || states.iter().map(|one| one.prediction);
+        Ok(Prediction {
+            ns: parts.total_ns(),
+            low_ns: ends().map(|p| p.low_ns).fold(f64::INFINITY, f64::min),
+            high_ns: ends().map(|p| p.high_ns).fold(0.0, f64::max),
+            bytes_per_ns: question.bytes as f64 / parts.total_ns(),
+            parts,
+        })
+    }
+
+    /// The cost of an exchange in each state of its pair, the fastest first; empty if there is one
+    /// state, or if they differ too little to matter.
+    ///
+    /// # Errors
+    /// As for [`Model::predict`].
+    pub fn predict_by_state(&self, question: &Question) -> Result<Vec<InState>, PredictError> {
+        let mut states = self.in_states(question)?;
+        let all = || states.iter().map(|one| one.prediction.ns);
+        let (least, most) = (
+            all().fold(f64::INFINITY, f64::min),
+            all().fold(0.0, f64::max),
+        );
+        if most < least * STATES_MATTER {
+            states.clear();
+        }
+        Ok(states)
+    }
+
+    /// Every pair with several states, in each of them.
+    #[must_use]
+    pub fn scenarios(&self) -> Vec<Scenario> {
+        self.pairs.scenarios()
+    }
+
+    /// The same model with one pair in a state for good.
+    #[must_use]
+    pub fn under(&self, scenario: &Scenario) -> Self {
+        Self {
+            pairs: self.pairs.clone().under(scenario),
+            ..self.clone()
+        }
+    }
+
+    /// Transfer latency of a pair over time, relative to the usual one of its relation, if known.
+    #[must_use]
+    pub fn pair_ratio(&self, a: Thread, b: Thread) -> Option<f64> {
+        self.pairs.ratio(a, b)
+    }
+
+    /// The states of a pair, the fastest first; empty if it has one.
+    #[must_use]
+    pub fn pair_states(&self, a: Thread, b: Thread) -> &[PairState] {
+        self.pairs.states(a, b)
+    }
+
+    fn in_states(&self, question: &Question) -> Result<Vec<InState>, PredictError> {
         let exchange = self.exchange(question)?;
-        let parts = self.parts(&exchange, &self.tuning)?;
+        let states = match question.between {
+            Between::Pair(a, b) => self.pair_states(a, b).to_vec(),
+            Between::Relation(relation) => self.pairs.usual_states(&self.topology, relation),
+        };
+        let one = |state: PairState| {
+            let pair_ratio = state.ratio;
+            let prediction = self.predict_one(&Exchange {
+                pair_ratio,
+                ..exchange
+            })?;
+            Ok(InState { state, prediction })
+        };
+        states.into_iter().map(one).collect()
+    }
+
+    fn predict_one(&self, exchange: &Exchange) -> Result<Prediction, PredictError> {
+        let parts = self.parts(exchange, &self.tuning)?;
         let ns = parts.total_ns();
-        let spread = self.log_spread(&exchange, ns);
+        let spread = self.log_spread(exchange, ns);
         Ok(Prediction {
             ns,
             low_ns: ns * (-spread).exp(),
             high_ns: ns * spread.exp(),
-            bytes_per_ns: question.bytes as f64 / ns,
+            bytes_per_ns: exchange.bytes as f64 / ns,
             parts,
         })
     }
@@ -316,8 +424,8 @@ impl Model {
                 if let Some(thread) = [a, b].into_iter().find(|t| t.index() >= count) {
                     return Err(PredictError::NoSuchThread { thread, count });
                 }
-                let ratio = self.ratios.get(&(a.min(b), a.max(b)));
-                (self.topology.relation(a, b), ratio.copied().unwrap_or(1.0))
+                let ratio = self.pair_ratio(a, b);
+                (self.topology.relation(a, b), ratio.unwrap_or(1.0))
             }
         };
         Ok(Exchange {
@@ -349,22 +457,4 @@ impl Model {
         });
         (groups.sum::<f64>() + UNFITTED_FACTOR.ln().powi(2)).sqrt()
     }
-}
-
-/// Latency of each measured or inferred pair relative to the median of its relation.
-fn ratios(profile: &Profile) -> BTreeMap<(Thread, Thread), f64> {
-    let mut typical: BTreeMap<Relation, Option<Figure>> = BTreeMap::new();
-    let mut ratios = BTreeMap::new();
-    for pair in &profile.pairs {
-        let relation = profile.topology.relation(pair.a, pair.b);
-        let middle = typical
-            .entry(relation)
-            .or_insert_with(|| typical_one_way(profile, relation));
-        let middle = middle.map_or(0.0, |figure| figure.value);
-        if middle > 0.0 && pair.one_way_ns.value > 0.0 {
-            let ratio = pair.one_way_ns.value / middle;
-            ratios.insert((pair.a.min(pair.b), pair.a.max(pair.b)), ratio);
-        }
-    }
-    ratios
 }

@@ -13,6 +13,7 @@
 use hearth_machine::profile::{Access, Carrier, Figure, Level, LineState, Profile, Provenance};
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 
+use super::pairs::{has_states, typical_one_way};
 use super::{Buffer, Flow, Parts, Tuning};
 use hearth_stats::median;
 
@@ -346,9 +347,12 @@ fn levels(profile: &Profile, pick: Pick) -> Vec<LevelTerms> {
 
 fn relation_terms(profile: &Profile, relation: Relation, pick: Pick) -> RelationTerms {
     let pairs = typical_one_way(profile, relation);
-    // A measured transfer, else the pairs' time, else the assumption.
+    // A measured transfer, else the pairs' time, else the assumption. If pairs have several states
+    // nobody knows in which of them a transfer was measured.
+    let has_states = has_states(profile, relation);
+    let is_known = |f: &Figure| f.provenance != Provenance::Assumed && !has_states;
     let known = |figure: Option<Figure>| match (figure, pairs) {
-        (Some(figure), _) if figure.provenance != Provenance::Assumed => Some(figure),
+        (Some(figure), _) if is_known(&figure) => Some(figure),
         (assumed, pairs) => pairs.or(assumed),
     };
     let modified = profile.transfer(relation, LineState::Modified);
@@ -371,25 +375,6 @@ fn relation_terms(profile: &Profile, relation: Relation, pick: Pick) -> Relation
         recall_ns: cost(recall).unwrap_or(transfer_ns),
         hand_over_ns: [Carrier::Threads, Carrier::Spin, Carrier::Worker].map(hand_over),
     }
-}
-
-/// The median one-way latency of a relation's pairs, and of each end of their intervals.
-pub(super) fn typical_one_way(profile: &Profile, relation: Relation) -> Option<Figure> {
-    let topology = &profile.topology;
-    let figures: Vec<Figure> = profile
-        .pairs
-        .iter()
-        .filter(|pair| topology.relation(pair.a, pair.b) == relation)
-        .map(|pair| pair.one_way_ns)
-        .collect();
-    let middle = |of: fn(&Figure) -> f64| median(&figures.iter().map(of).collect::<Vec<_>>());
-    Some(Figure::measured(
-        middle(|f| f.value)?,
-        middle(|f| f.low)?,
-        middle(|f| f.high)?,
-        figures.iter().map(|figure| figure.samples).sum(),
-        figures.iter().map(|figure| figure.discarded).sum(),
-    ))
 }
 
 /// Typical factor of another node's memory.

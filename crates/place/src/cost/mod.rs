@@ -158,6 +158,37 @@ pub fn evaluate(
     Ok(State::new(&problem, &placement.0).breakdown())
 }
 
+/// J of a placement as its mean over the states of pairs, one pair at a time: J for messages as
+/// they cost over time, and for each pair the mean by which its states change that. Exact for a
+/// single pair with states; J is more than the sum of its messages, so its mean is not J of their
+/// means.
+///
+/// # Errors
+/// As for [`evaluate`].
+pub fn over_time_ns(
+    graph: &Graph,
+    machine: &Machine,
+    options: &CostOptions,
+    placement: &Placement,
+) -> Result<f64, CostError> {
+    // A heap beyond a node's memory is worse than any time.
+    let weigh = |machine: &Machine| {
+        let cost = evaluate(graph, machine, options, placement)?;
+        let is_over = cost.over_bytes > 0.0;
+        Ok::<f64, CostError>(if is_over {
+            f64::MAX / 4.0
+        } else {
+            cost.total_ns
+        })
+    };
+    let plain = weigh(machine)?;
+    let mut mean = plain;
+    for state in machine.states() {
+        mean += state.time_share * (weigh(&machine.under(state))? - plain);
+    }
+    Ok(mean)
+}
+
 /// Checks that a placement belongs to this graph and machine.
 pub(crate) fn fits(
     graph: &Graph,

@@ -2,6 +2,7 @@
 //! alternatives, and whether placement matters.
 
 mod reason;
+mod states;
 mod stored;
 mod verdict;
 
@@ -17,6 +18,7 @@ use crate::slots::{CpuSlot, Machine, Placement};
 use crate::talk::Effort;
 
 pub use reason::Reason;
+pub use states::{Better, UnderState};
 pub use stored::{Changes, Fitted, PlanError, StoredPlace, StoredPlan, changes};
 pub use verdict::PlacementVerdict;
 
@@ -69,6 +71,9 @@ pub struct PlacementPlan {
     pub others: Vec<Other>,
     /// Whether placement matters here.
     pub verdict: PlacementVerdict,
+    /// Its cost in each state of a pair, and what would be better then; empty on a machine whose
+    /// pairs have one state.
+    pub states: Vec<UnderState>,
     /// Patterns in which components interact: for people only, costs decided.
     pub patterns: Vec<Group>,
     /// Remarks for the user, as sentences.
@@ -146,6 +151,7 @@ pub fn place(
         let over = a.over_bytes.total_cmp(&b.over_bytes);
         over.then(a.total_ns.total_cmp(&b.total_ns))
     });
+    let states = states::under_states(graph, machine, policy, options, effort, &placed.placement)?;
     let places = (0..).zip(&graph.components).zip(&placed.placement.0);
     let places = places.zip(reasons);
     Ok(PlacementPlan {
@@ -164,6 +170,7 @@ pub fn place(
         proved: placed.proved,
         others,
         verdict,
+        states,
         patterns: patterns::recognise(graph),
     })
 }

@@ -1,17 +1,17 @@
 //! Look-up of message costs.
 //!
-//! Two slots have a [class](PairClass): their relation, and the deviation of their measured
-//! transfer latency from others of that relation, in steps of a tenth. For each class, carrier and
+//! Two slots have a [class](PairClass): their relation, the deviation of their measured transfer
+//! latency from others of that relation, in steps of a tenth, and the states of the pair, if it
+//! has several. For each class, carrier and
 //! power of two the model is asked once; sizes between are interpolated. A look-up is then two
 //! loads and a multiplication.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use hearth_machine::profile::{Carrier, Profile};
+use hearth_machine::profile::Carrier;
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::fitted::{Between, Model, Question};
-use hearth_stats::median;
+use hearth_model::fitted::{Between, Model, PairState, Question};
 
 use super::CpuSlot;
 use crate::graph::Kind;
@@ -95,8 +95,8 @@ pub struct MessageCost {
 }
 
 impl MessageCost {
-    pub(super) fn new(profile: &Profile, model: &Model, threads: &[Thread]) -> Self {
-        let (class_of, classes) = classify(profile, threads);
+    pub(super) fn new(model: &Model, threads: &[Thread]) -> Self {
+        let (class_of, classes) = classify(model, threads);
         let mut points = Vec::with_capacity(classes.len() * CARRIERS.len() * SIZES);
         for class in &classes {
             for carrier in CARRIERS {
@@ -308,11 +308,13 @@ fn shapes(topology: &Topology, threads: &[Thread]) -> Vec<Shape> {
         .collect()
 }
 
+/// Properties by which classes differ: the relation, the steps of its latency, and its states.
+type Alike = (Relation, i32, Vec<(i32, i32)>);
+
 /// The class of every pair, and the classes: that of a slot with itself first.
-fn classify(profile: &Profile, threads: &[Thread]) -> (Vec<u16>, Vec<PairClass>) {
-    let shapes = shapes(&profile.topology, threads);
-    let ratios = ratios(profile);
-    let mut numbers: HashMap<(Relation, i32), u16> = HashMap::new();
+fn classify(model: &Model, threads: &[Thread]) -> (Vec<u16>, Vec<PairClass>) {
+    let shapes = shapes(model.topology(), threads);
+    let mut numbers: HashMap<Alike, u16> = HashMap::new();
     let mut classes = Vec::new();
     let mut class_of = vec![0; threads.len() * threads.len()];
     // The diagonal first, so that it has the first number.
@@ -321,18 +323,16 @@ fn classify(profile: &Profile, threads: &[Thread]) -> (Vec<u16>, Vec<PairClass>)
     for (a, b) in pairs.chain(rest) {
         let relation = relation(&shapes[a], &shapes[b], a == b);
         let key = (threads[a].min(threads[b]), threads[a].max(threads[b]));
-        let ratio = if a == b { None } else { ratios.get(&key) };
-        let step = ratio.map_or(0.0, |ratio: &f64| {
-            (ratio.ln() / RATIO_STEP.ln()).clamp(-RATIO_STEPS_MAX, RATIO_STEPS_MAX)
-        });
-        let step = step.round();
-        let number = *numbers.entry((relation, step as i32)).or_insert_with(|| {
+        let ratio = model.pair_ratio(key.0, key.1).filter(|_| a != b);
+        let step = ratio.map_or(0.0, steps);
+        let alike = (relation, step as i32, states(model, key));
+        let number = *numbers.entry(alike).or_insert_with(|| {
             classes.push(PairClass {
                 relation,
                 ratio: RATIO_STEP.powf(step),
                 example: key,
             });
-            u16::try_from(classes.len() - 1).expect("relations and steps are few")
+            u16::try_from(classes.len() - 1).expect("relations, steps and states are few")
         });
         class_of[a * threads.len() + b] = number;
         class_of[b * threads.len() + a] = number;
@@ -340,31 +340,17 @@ fn classify(profile: &Profile, threads: &[Thread]) -> (Vec<u16>, Vec<PairClass>)
     (class_of, classes)
 }
 
-/// Latency of each measured or inferred pair relative to the median of its relation.
-fn ratios(profile: &Profile) -> HashMap<(Thread, Thread), f64> {
-    let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    let topology = &profile.topology;
-    let all = shapes(topology, &topology.all_threads().collect::<Vec<_>>());
-    let of = |a: Thread, b: Thread| relation(&all[a.index()], &all[b.index()], a == b);
-    for pair in &profile.pairs {
-        let figures = by_relation.entry(of(pair.a, pair.b)).or_default();
-        figures.push(pair.one_way_ns.value);
-    }
-    let usual: BTreeMap<Relation, f64> = by_relation
-        .into_iter()
-        .filter_map(|(relation, figures)| Some((relation, median(&figures)?)))
-        .collect();
-    profile
-        .pairs
-        .iter()
-        .filter_map(|pair| {
-            let usual = usual
-                .get(&of(pair.a, pair.b))
-                .filter(|usual| **usual > 0.0)?;
-            let ratio = pair.one_way_ns.value / usual;
-            (ratio > 0.0).then_some(((pair.a.min(pair.b), pair.a.max(pair.b)), ratio))
-        })
-        .collect()
+/// A latency's ratio to another in steps of a tenth, whole ones.
+fn steps(ratio: f64) -> f64 {
+    let steps = ratio.ln() / RATIO_STEP.ln();
+    steps.clamp(-RATIO_STEPS_MAX, RATIO_STEPS_MAX).round()
+}
+
+/// The states of a pair as far as they tell classes apart: steps of latency, and hundredths of the
+/// time.
+fn states(model: &Model, (a, b): (Thread, Thread)) -> Vec<(i32, i32)> {
+    let coarse = |state: &PairState| (steps(state.ratio) as i32, (100.0 * state.time_share) as i32);
+    model.pair_states(a, b).iter().map(coarse).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hearth_machine::profile::{Level, Profile, ProfileError};
 use hearth_machine::topology::{OsNode, OsThread, Thread};
-use hearth_model::fitted::Model;
+use hearth_model::fitted::{Model, Scenario};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -113,7 +113,23 @@ pub enum MachineError {
     },
 }
 
-/// The usable part of a machine, and the cost of messages on it.
+/// A pair of slots in one of its states, and the cost of messages then.
+#[derive(Clone, Debug)]
+pub struct MachineState {
+    /// The pair.
+    pub pair: [CpuSlot; 2],
+    /// Its transfer latency then, one way, ns.
+    pub one_way_ns: f64,
+    /// Share of time in which the state holds; those of a pair add up to 1.
+    pub time_share: f64,
+    messages: MessageCost,
+}
+
+/// Most pairs looked at in each of their states; those whose states differ most.
+const PAIRS_WITH_STATES_MAX: usize = 8;
+
+/// The usable part of a machine, and the cost of messages on it. Where pairs have several states,
+/// messages cost what they do over time.
 #[derive(Clone, Debug)]
 pub struct Machine {
     slots: Vec<SlotParts>,
@@ -123,6 +139,7 @@ pub struct Machine {
     paths: Vec<Vec<u32>>,
     nodes: Vec<NodeMemory>,
     messages: MessageCost,
+    states: Vec<MachineState>,
     line_bytes: f64,
     cpus_max: Option<f64>,
 }
@@ -161,7 +178,8 @@ impl Machine {
             }
         }
         Ok(Self {
-            messages: MessageCost::new(&profile, model, &threads),
+            messages: MessageCost::new(model, &threads),
+            states: states(model, &threads),
             nodes: nodes(&profile, &slots),
             cores,
             caches,
@@ -226,6 +244,22 @@ impl Machine {
         &self.messages
     }
 
+    /// The pairs with several states, each in each of them.
+    #[must_use]
+    pub fn states(&self) -> &[MachineState] {
+        &self.states
+    }
+
+    /// The same machine while one pair is in a state, without states.
+    #[must_use]
+    pub fn under(&self, state: &MachineState) -> Self {
+        Self {
+            messages: state.messages.clone(),
+            states: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Bytes to a cache line.
     #[must_use]
     pub const fn line_bytes(&self) -> f64 {
@@ -274,6 +308,27 @@ fn usable(profile: &Profile, allowed: &[OsThread]) -> Result<Vec<Thread>, Machin
         return Err(MachineError::TooMany { count });
     }
     Ok(threads.into_iter().collect())
+}
+
+/// The pairs among `threads` with several states, those that differ most, in each of them.
+fn states(model: &Model, threads: &[Thread]) -> Vec<MachineState> {
+    let scenarios = model.scenarios();
+    let pairs = scenarios.chunk_by(|a, b| a.pair == b.pair);
+    let is_here = |thread| threads.binary_search(thread).is_ok();
+    let mut pairs: Vec<&[Scenario]> = pairs
+        .filter(|states| is_here(&states[0].pair.0) && is_here(&states[0].pair.1))
+        .collect();
+    let range = |states: &[Scenario]| states[states.len() - 1].state.ratio / states[0].state.ratio;
+    pairs.sort_by(|a, b| range(b).total_cmp(&range(a)));
+    let slot = |thread| slot_number(threads.partition_point(|known| *known < thread));
+    let state = |scenario: &Scenario| MachineState {
+        pair: [slot(scenario.pair.0), slot(scenario.pair.1)],
+        one_way_ns: scenario.state.one_way_ns,
+        time_share: scenario.state.time_share,
+        messages: MessageCost::new(&model.under(scenario), threads),
+    };
+    let kept = pairs.into_iter().take(PAIRS_WITH_STATES_MAX);
+    kept.flatten().map(state).collect()
 }
 
 fn slots(profile: &Profile, threads: &[Thread]) -> Vec<SlotParts> {
