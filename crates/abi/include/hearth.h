@@ -162,8 +162,8 @@ struct hearth_component {
 
 #define HEARTH_STOPPED UINT32_MAX
 
-/* Bits of `history`. MOVED: private to the runtime. FOUND_SENDER: since a sender last served its
- * wait in a select, a select of its has found a sender that waited. */
+/* Bits of `history`. MOVED: private to the runtime. FOUND_SENDER: set by a select that finds a
+ * sender waiting, cleared by a sender that serves the component's wait in a select. */
 enum { HEARTH_MOVED = 1, HEARTH_FOUND_SENDER = 2 };
 
 /* The labels of ExceptionType, in order; `raised` holds 1 + label. */

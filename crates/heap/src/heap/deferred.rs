@@ -84,12 +84,12 @@ impl Heap {
             begins: 0,
             count: 0,
         };
-        let mut wrong = 0;
+        let mut wrong = None;
         let mut next = block;
         loop {
             let offset = next - data;
             if (offset ^ run.within) >> region_shift(LEVEL) != 0 {
-                wrong |= self.defer_run::<LEVEL>(&run, class);
+                wrong = wrong.or(self.defer_run::<LEVEL>(&run, class));
                 (run.begins, run.count) = (0, 0);
             }
             run.within = offset;
@@ -98,27 +98,27 @@ impl Heap {
                 run.begins |= begin;
                 run.count += 1;
             } else {
-                wrong = next;
+                wrong = wrong.or(Some(next));
             }
             let Some(other) = others.next() else {
                 break;
             };
             next = other;
         }
-        match wrong | self.defer_run::<LEVEL>(&run, class) {
-            0 => Ok(()),
-            wrong => Err((wrong, Fault::NotABlock)),
+        match wrong.or(self.defer_run::<LEVEL>(&run, class)) {
+            None => Ok(()),
+            Some(wrong) => Err((wrong, Fault::NotABlock)),
         }
     }
 
-    /// Takes back blocks of one region. Returns 0, or an address where no block begins.
+    /// Takes back blocks of one region. Returns an address where no block begins, if there is one.
     #[inline(always)]
-    fn defer_run<const LEVEL: usize>(&self, run: &Run, class: Class) -> usize {
+    fn defer_run<const LEVEL: usize>(&self, run: &Run, class: Class) -> Option<usize> {
         let region = RegionId::at(LEVEL, run.within);
         let words = self.region(region);
         let (free, starts) = (words.free.get(), words.starts.get());
         let (blocks, mut count) = (run.begins & starts & !free, run.count);
-        let mut wrong = 0;
+        let mut wrong = None;
         if blocks != run.begins {
             (wrong, count) = self.first_wrong(region, run.begins & !blocks, blocks);
         }
@@ -144,10 +144,10 @@ impl Heap {
 
     /// The address of the first of some granules, and how many blocks there are beside them.
     #[cold]
-    fn first_wrong(&self, region: RegionId, wrong: u64, blocks: u64) -> (usize, u32) {
+    fn first_wrong(&self, region: RegionId, wrong: u64, blocks: u64) -> (Option<usize>, u32) {
         let first = (wrong.trailing_zeros() as usize) << granule_shift(region.level());
         let address = self.data.get() + region.offset() + first;
-        (address, blocks.count_ones())
+        (Some(address), blocks.count_ones())
     }
 
     /// Whether blocks of a region, all of one class, may become deferred.

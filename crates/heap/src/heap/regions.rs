@@ -250,7 +250,7 @@ impl Heap {
         let chunks = 1 << (region_shift(level) - CHUNK_SHIFT);
         let taken = POOLS.take(&SPACE, self.node.get() as usize, chunks)?;
         self.chunks.set(self.chunks.get() + chunks as usize);
-        IDLE.report_missed(taken.missing);
+        IDLE.report_missed(chunks - taken.with_memory);
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }
@@ -264,7 +264,7 @@ impl Heap {
         if is_filled {
             harden::fill_new(self.data.get() + region.offset(), region_shift(level));
         }
-        self.begin(region, is_filled || !taken.is_zero);
+        self.begin(region, is_filled || !taken.is_zero());
         Some(region)
     }
 

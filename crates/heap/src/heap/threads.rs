@@ -197,12 +197,12 @@ pub(crate) fn with_heap_on<T>(
 fn make_heap(node: usize, begun: bool) -> Option<&'static Heap> {
     let taken = POOLS.take(&SPACE, node, 1)?;
     let Some(number) = TABLE.number() else {
-        POOLS.give(&SPACE, taken.chunk, 1, taken.is_zero);
+        POOLS.give(&SPACE, taken.chunk, 1, taken.is_zero());
         return None;
     };
     let address = SPACE.data() + (taken.chunk << CHUNK_SHIFT);
     let place: *mut WithCaches = ptr::with_exposed_provenance_mut(address);
-    if !taken.is_zero {
+    if !taken.is_zero() {
         let zeroed = size_of::<Heap>() + CACHES_ZEROED;
         // SAFETY: the chunk has just been taken.
         unsafe { place.cast::<u8>().write_bytes(0, zeroed) };

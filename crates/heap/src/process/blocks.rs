@@ -205,14 +205,14 @@ pub unsafe fn free(block: *mut u8) {
 #[inline(never)]
 fn free_uncached(heap: &'static Heap, offset: usize, kind: Kind) {
     match kind.class() {
-        Some(class) => free_above(heap, class, offset),
+        Some(class) => free_beyond_cache(heap, class, offset),
         None => free_mixed(heap, offset, kind.level()),
     }
 }
 
 /// Frees a block whose cache is full.
 #[inline(always)]
-fn free_above(heap: &'static Heap, class: Class, offset: usize) {
+fn free_beyond_cache(heap: &'static Heap, class: Class, offset: usize) {
     let address = heap.data.get() + offset;
     // The top block was freed just now.
     if heap.caches.of_thread(Kind::pure(class)).is_top(address)
@@ -241,7 +241,7 @@ fn free_mixed_on(heap: &'static Heap, offset: usize, level: usize) {
     let address = heap.data.get() + offset;
     match heap.class_of_mixed(level, offset) {
         Some(class) if heap.caches.of_thread(Kind::pure(class)).push(address) => {}
-        Some(class) => free_above(heap, class, offset),
+        Some(class) => free_beyond_cache(heap, class, offset),
         None => free_slow(heap, address),
     }
 }
@@ -397,7 +397,7 @@ fn free_own(heap: &Heap, offset: usize) {
     free_full(heap, class, address);
 }
 
-/// Frees a block of this heap whose cache is full.
+/// Frees a block of this heap whose cache is full. A turn has begun.
 pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if heap.is_top(class, address) {
         return report(address, Fault::NotABlock, heap.number.get());

@@ -186,7 +186,7 @@ fn allocate_counted(
     words.starts.set(size as u64);
     let tag = ChunkTag::of(ChunkTag::GUARDED, chunks as u32);
     SPACE.tag(taken.chunk).store(tag.0, Ordering::Release);
-    Some((start + place.block, taken.is_zero))
+    Some((start + place.block, taken.is_zero()))
 }
 
 #[cold]

@@ -39,13 +39,13 @@ pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) 
         // A limit may leave too few addresses for arenas.
         return (map(size, align), true);
     };
-    IDLE.report_missed(taken.missing);
+    IDLE.report_missed(chunks as u32 - taken.with_memory);
     IDLE.report_large(0, chunks);
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     SPACE.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
     ask_huge(taken.chunk, chunks, size);
     let address = SPACE.data() + (taken.chunk << CHUNK_SHIFT);
-    (address, taken.is_zero)
+    (address, taken.is_zero())
 }
 
 /// Whether blocks of this size or alignment are mappings of their own.
@@ -433,14 +433,6 @@ mod tests {
         panic!("{address:#x} is nowhere");
     }
 
-    fn has_flag(flags: &str, flag: &str) -> bool {
-        flags.split(' ').any(|one| one == flag)
-    }
-
-    fn has_huge_pages() -> bool {
-        fs::metadata("/sys/kernel/mm/transparent_hugepage").is_ok()
-    }
-
     /// The system may place a mapping among arenas without reserved addresses.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
@@ -471,10 +463,13 @@ mod tests {
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn large_blocks_have_huge_pages() {
         crate::begin();
-        if !has_huge_pages() {
+        if fs::metadata("/sys/kernel/mm/transparent_hugepage").is_err() {
             return;
         }
-        let is_asked = |offset: usize| has_flag(&flags_of(SPACE.data() + offset), "hg");
+        let is_asked = |offset: usize| {
+            let flags = flags_of(SPACE.data() + offset);
+            flags.split(' ').any(|flag| flag == "hg")
+        };
         for (bytes, asked) in [(3 << 20, 4 << 20), ((3 << 20) - 1, 2 << 20)] {
             SPACE.advise_huge(0, bytes, true);
             assert!(is_asked(0) && is_asked(asked - 1), "{bytes}");

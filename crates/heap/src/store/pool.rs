@@ -195,10 +195,16 @@ pub(crate) struct Pools {
 pub(crate) struct Taken {
     /// The first one.
     pub(crate) chunk: usize,
-    /// Whether they are zero: never used, or given back to the system since.
-    pub(crate) is_zero: bool,
-    /// Those without memory behind them.
-    pub(crate) missing: u32,
+    /// Those with memory behind them. Others are zero: never used, or given back to the system
+    /// since.
+    pub(crate) with_memory: u32,
+}
+
+impl Taken {
+    /// Whether all of them are zero.
+    pub(crate) fn is_zero(self) -> bool {
+        self.with_memory == 0
+    }
 }
 
 /// Memory to give back with idle chunks.
@@ -298,7 +304,7 @@ impl Pools {
     fn take_of(&self, space: &impl Arenas, from: From, chunks: u32) -> Option<Taken> {
         let room = SIZES.iter().position(|size| *size >= chunks)?;
         for _ in 0..TRIES {
-            let Some(arena) = self.hinted(space, from.node, room) else {
+            let Some(arena) = self.hinted(space, from.node, room, |hints| hints.lowest()) else {
                 break;
             };
             if let Some(taken) = self.take_from(space, from.node, arena, chunks) {
@@ -323,13 +329,19 @@ impl Pools {
         }
     }
 
-    /// The lowest arena hinted to have room.
-    fn hinted(&self, space: &impl Arenas, node: usize, room: usize) -> Option<usize> {
+    /// An arena hinted to have room, found by `find`.
+    fn hinted(
+        &self,
+        space: &impl Arenas,
+        node: usize,
+        room: usize,
+        find: impl Fn(&Hints<'_>) -> Option<usize>,
+    ) -> Option<usize> {
         // Nodes that the space does not tell apart have neither hints nor words for them.
         if self.nodes[node].tops[room].load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let arena = self.hints(space, node, room).lowest()?;
+        let arena = find(&self.hints(space, node, room))?;
         Some(space.arenas_of_node() * node + arena)
     }
 
@@ -364,8 +376,7 @@ impl Pools {
         self.count_idle(-(with_memory.count_ones() as i32));
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT | first as usize,
-            is_zero: with_memory == 0,
-            missing: chunks - with_memory.count_ones(),
+            with_memory: with_memory.count_ones(),
         })
     }
 
@@ -377,8 +388,7 @@ impl Pools {
         self.hint(space, from.node, arena, [0, rest]);
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
-            is_zero: true,
-            missing: chunks,
+            with_memory: 0,
         })
     }
 
@@ -526,8 +536,7 @@ impl Pools {
         let arena = self.begin_arenas(space, from, count)?;
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
-            is_zero: true,
-            missing: (count as u32) << CHUNKS_SHIFT,
+            with_memory: 0,
         })
     }
 
@@ -539,7 +548,7 @@ impl Pools {
         arena: usize,
         count: usize,
     ) -> Option<Taken> {
-        let mut missing = 0;
+        let mut all_with_memory = 0;
         for i in arena..arena + count {
             let [free, used] = space.word(i);
             let claimed = free.compare_exchange(u64::MAX, 0, Ordering::SeqCst, Ordering::Relaxed);
@@ -554,14 +563,13 @@ impl Pools {
                 return None;
             }
             let with_memory = used.load(Ordering::Relaxed);
-            missing += with_memory.count_zeros();
+            all_with_memory += with_memory.count_ones();
             self.count_idle(-(with_memory.count_ones() as i32));
             self.hint(space, node, i, [u64::MAX, 0]);
         }
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
-            is_zero: missing == (count as u32) << CHUNKS_SHIFT,
-            missing,
+            with_memory: all_with_memory,
         })
     }
 
@@ -664,11 +672,9 @@ impl Pools {
         chunks: u32,
         what: Forgotten,
     ) -> u32 {
-        let hints = self.hints(space, node, IDLE);
-        let Some(arena) = hints.highest() else {
+        let Some(arena) = self.hinted(space, node, IDLE, |hints| hints.highest()) else {
             return 0;
         };
-        let arena = space.arenas_of_node() * node + arena;
         let idle = idle_chunks(space.word(arena));
         if idle == 0 {
             self.hint_all(space, node, arena);

@@ -203,7 +203,7 @@ impl World {
             assert!(mapped >> last & 1 > stranger, "{taken:?} is mapped");
         }
         let before = self.ground.replace(taken.chunk, count, 7);
-        assert!(!taken.is_zero || before == 0, "{taken:?} is not zero");
+        assert!(!taken.is_zero() || before == 0, "{taken:?} is not zero");
         own.push((taken.chunk, count));
     }
 
@@ -276,10 +276,10 @@ impl World {
         for room in 0..ROOMS {
             let lowest = all.clone().find(|at| has_room(ground.word(*at), room));
             // A hint may be stale; whoever finds no room there corrects it.
-            let mut found = pools.hinted(ground, 0, room);
+            let mut found = pools.hinted(ground, 0, room, |hints| hints.lowest());
             while let Some(arena) = found.filter(|found| Some(*found) != lowest) {
                 pools.hint_all(ground, 0, arena);
-                found = pools.hinted(ground, 0, room);
+                found = pools.hinted(ground, 0, room, |hints| hints.lowest());
             }
             assert_eq!(found, lowest, "room {room}");
         }
