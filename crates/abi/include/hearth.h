@@ -157,14 +157,14 @@ struct hearth_component {
     uint8_t attention;       /* atomic; not 0: hearth_next_pass must look, and no wait is light */
     uint8_t waiting;         /* the kind of wait: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
-    uint8_t history;         /* HEARTH_MOVED, HEARTH_FOUND_SENDER */
+    uint8_t history;         /* the bits below */
 };
 
 #define HEARTH_STOPPED UINT32_MAX
 
-/* Bits of `history`. MOVED: private to the runtime. FOUND_SENDER: set by a select that finds a
- * sender waiting, cleared by a sender that serves the component's wait in a select. */
-enum { HEARTH_MOVED = 1, HEARTH_FOUND_SENDER = 2 };
+/* Bits of `history`. MOVED, FOUND_FULL: private to the runtime. FOUND_SENDER: set by a select that
+ * finds a sender waiting, cleared by a sender that serves the component's wait in a select. */
+enum { HEARTH_MOVED = 1, HEARTH_FOUND_SENDER = 2, HEARTH_FOUND_FULL = 4 };
 
 /* The labels of ExceptionType, in order; `raised` holds 1 + label. */
 enum {

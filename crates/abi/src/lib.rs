@@ -251,7 +251,7 @@ pub struct Component {
     pub attention: AtomicU8,
     pub waiting: u8,
     pub outcome: u8,
-    /// Bits: [`MOVED`], [`FOUND_SENDER`].
+    /// Bits: [`MOVED`], [`FOUND_SENDER`], [`FOUND_FULL`].
     pub history: u8,
 }
 
@@ -262,6 +262,10 @@ pub const MOVED: u8 = 1;
 /// Bit of `history` of a component whose selects have found a waiting sender since a sender last
 /// served its wait in one.
 pub const FOUND_SENDER: u8 = 2;
+
+/// Bit of `history` of a component that found a value waiting at the last link from which it
+/// received, and has sent over no link since: it receives a stream.
+pub const FOUND_FULL: u8 = 4;
 
 /// Finds the sender that an acknowledge leaves here: it lies in the place of a light wait's words,
 /// since the component does not wait lightly.

@@ -8,7 +8,7 @@ use std::ptr;
 use crate::abi::{Channel, Component, Value};
 #[cfg(not(loom))]
 use crate::ground::runtime::Part;
-use crate::ground::sync::{AtomicUsize, Mutex, Ordering, PlainCell, boxed, lock};
+use crate::ground::sync::{AtomicUsize, Mutex, Ordering, PlainCell, boxed, lock, spin_loop};
 use crate::ground::without::Mechanism;
 
 /// The receiver is blocked.
@@ -23,6 +23,12 @@ pub(super) const TAKEN: usize = 8;
 pub(super) const TELL_RECEIVER: usize = 16;
 /// The sender's worker does not watch: post the sender.
 pub(super) const TELL_SENDER: usize = 32;
+
+/// Looks at a line before its component parks: a few round trips' time. In models, few.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// Spin hints before each look, and twice as many before the first. A look takes the line away from
+/// the other side, which needs it for as long as a component takes from one operation to the next.
+const HINTS: u32 = if cfg!(loom) { 1 } else { 3 };
 
 /// A link's line.
 #[repr(C, align(128))]
@@ -125,6 +131,16 @@ impl Line {
                 ptr::from_ref(self).cast(),
             );
         }
+    }
+
+    /// Looks some times whether the word has this bit. True once it has.
+    pub(super) fn comes_to(&self, bit: usize) -> bool {
+        let pause = || (0..HINTS).for_each(|_| spin_loop());
+        pause();
+        (0..LOOKS).any(|_| {
+            pause();
+            self.word.load(Ordering::Acquire) & bit != 0
+        })
     }
 
     /// Puts a line that links nothing any more in reserve.

@@ -13,6 +13,8 @@ pub(crate) enum Mechanism {
     Link,
     /// A worker watches its ends of links. Off: the other side posts the component.
     Watch,
+    /// A component looks at its line for a while before it parks. Off: it parks at once.
+    Look,
     /// A line is fetched for writing before the first look at it.
     Prefetch,
     /// A worker uses its own half-channels without a lock, by the kernel's barriers. Off: with its
@@ -61,11 +63,12 @@ mod chosen {
     pub(super) const UNKNOWN: u32 = 0;
     const KNOWN: u32 = 1 << 31;
 
-    const NAMES: [(&str, Mechanism); 10] = [
+    const NAMES: [(&str, Mechanism); 11] = [
         ("local", Mechanism::Local),
         ("return", Mechanism::Return),
         ("link", Mechanism::Link),
         ("watch", Mechanism::Watch),
+        ("look", Mechanism::Look),
         ("prefetch", Mechanism::Prefetch),
         ("barrier", Mechanism::Barrier),
         ("partner", Mechanism::Partner),

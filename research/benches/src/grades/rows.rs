@@ -96,7 +96,7 @@ const HEAP_LOADS: &[Load] = &[
     near(MATRICES, 1),
 ];
 
-pub const GRADES: [Grade; 20] = [
+pub const GRADES: [Grade; 21] = [
     Grade {
         name: "grades-same",
         difference: "the same; the same again: what chance alone makes of a ratio",
@@ -167,6 +167,12 @@ pub const GRADES: [Grade; 20] = [
         "grades-watch",
         "watch",
         "a worker watches its ends of links; the other side posts the component",
+        &[PING_PONG_2, STREAM_2, far(FILTERS, 20), far(LOGISTIC, 100)],
+    ),
+    without(
+        "grades-look",
+        "look",
+        "a component looks at its line for a while before it parks; it parks at once",
         &[PING_PONG_2, STREAM_2, far(FILTERS, 20), far(LOGISTIC, 100)],
     ),
     without(

@@ -17,6 +17,9 @@
 //! writing, only to have it fetched back. The side's next wait clears it. A side's own slot, which
 //! belongs to its worker, says whether it waits.
 //!
+//! Before it parks, a side looks at the word for a short while. A receiver in a stream looks for
+//! FULL before it writes WAITS: `docs/internals/workers.md` says what that saves.
+//!
 //! A blocked side is in its worker's *watch list*, which the worker checks now and then, and
 //! continuously while it is idle. Before the worker sleeps, and when the list is full, it sets the
 //! side's TELL bit instead; the other side then posts the component to its worker when it gives or
@@ -30,7 +33,7 @@
 use std::ptr::{self, NonNull};
 
 use super::{Channel, Direction, hub, light, transfer};
-use crate::abi::{Component, Site, Step, Value};
+use crate::abi::{Component, FOUND_FULL, Site, Step, Value};
 use crate::exchange::carrier::{self, Linked, Worker};
 use crate::exchange::line::{
     FULL, GIVEN, Line, TAKEN, TELL_RECEIVER, TELL_SENDER, WAITS, Watch, of_mark,
@@ -229,6 +232,11 @@ fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
     before.is_ok_and(|word| word & tell != 0)
 }
 
+/// This TELL bit, if the other side has to tell.
+fn told_if(is_told: bool, tell: usize) -> usize {
+    if is_told { tell } else { 0 }
+}
+
 /// Sends over a link. None if that takes the general protocol.
 ///
 /// # Safety
@@ -246,6 +254,7 @@ pub(super) unsafe fn send(
         if channel.slot.get() != 0 {
             return None;
         }
+        (*component).history &= !FOUND_FULL;
         line.fetch();
         loop {
             let seen = line.word.load(Ordering::Acquire);
@@ -266,20 +275,21 @@ pub(super) unsafe fn send(
             line.full.set(value);
             line.manner.set(light::manner(&*channel.payload(), moves));
             line.sender.set(component);
-            let tell = if linked.watch(line, true) {
-                0
-            } else {
-                TELL_SENDER
-            };
+            let tell = told_if(!linked.can_watch(), TELL_SENDER);
             let next = |word: usize| {
                 let kept = word & !(TAKEN | TELL_SENDER);
                 (word & WAITS == 0).then_some(kept | FULL | tell)
             };
             if change(line, next).is_ok() {
+                if tell == 0 && linked.can_look() && line.comes_to(TAKEN) {
+                    return Some(Step::Done);
+                }
+                if tell == 0 {
+                    linked.watch(line, true);
+                }
                 park(component, channel, site);
                 return Some(Step::Blocked);
             }
-            linked.forget(line, true);
         }
     }
 }
@@ -299,7 +309,10 @@ pub(super) unsafe fn receive(
         if channel.slot.get() != 0 {
             return None;
         }
-        line.fetch();
+        let streams = (*component).history & FOUND_FULL != 0;
+        if !(streams && linked.can_look() && line.comes_to(FULL)) {
+            line.fetch();
+        }
         loop {
             let seen = line.word.load(Ordering::Acquire);
             if seen & FULL != 0 {
@@ -310,6 +323,7 @@ pub(super) unsafe fn receive(
                 (*component).received =
                     transfer::pass(sender, component, payload, line.full.get(), moves);
                 (*component).arm = 0;
+                (*component).history |= FOUND_FULL;
                 if seen & TELL_SENDER != 0 && sings(Canary::DoubleDelivery) {
                     return Some(Step::Done);
                 }
@@ -320,21 +334,25 @@ pub(super) unsafe fn receive(
                 }
                 return Some(Step::Done);
             }
+            (*component).history &= !FOUND_FULL;
             line.receiver.set(component);
-            let tell = if linked.watch(line, false) {
-                0
-            } else {
-                TELL_RECEIVER
-            };
+            let tell = told_if(!linked.can_watch(), TELL_RECEIVER);
             let next = |word: usize| {
                 let kept = word & !(GIVEN | TELL_RECEIVER);
                 (word & FULL == 0).then_some(kept | WAITS | tell)
             };
             if change(line, next).is_ok() {
+                if tell == 0 && linked.can_look() && line.comes_to(GIVEN) {
+                    (*component).received = line.given.get();
+                    (*component).arm = 0;
+                    return Some(Step::Done);
+                }
+                if tell == 0 {
+                    linked.watch(line, false);
+                }
                 park(component, channel, site);
                 return Some(Step::Blocked);
             }
-            linked.forget(line, false);
         }
     }
 }

@@ -137,16 +137,20 @@ impl Linked {
         }
     }
 
-    /// Adds an end to the worker's watch list. False if the list is full.
-    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
-        // SAFETY: entered.
-        unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
+    /// Whether the worker's watch list has room.
+    pub(crate) fn can_watch(&self) -> bool {
+        self.0.0.can_watch()
     }
 
-    /// Removes an end from the watch list.
-    pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
+    /// Adds an end to the worker's watch list, which has room.
+    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) {
         // SAFETY: entered.
-        unsafe { self.0.0.forget(line, is_sender) };
+        unsafe { self.0.0.watch(Watch::new(line, is_sender)) };
+    }
+
+    /// Whether the component may look at the line for a while instead of parking.
+    pub(crate) fn can_look(&self) -> bool {
+        self.0.0.can_look()
     }
 }
 

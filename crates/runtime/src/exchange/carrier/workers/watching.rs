@@ -1,27 +1,49 @@
 //! A worker's watch list: the ends of links where its components are blocked.
 
-use super::{WATCHES, Worker};
+use super::{LEAST_PATIENCE, OUTSIDE_EVERY, WATCHES, Worker};
 use crate::exchange::channel::link;
 use crate::exchange::line::{Line, Watch};
 use crate::ground::sync::Ordering;
 use crate::ground::without::Mechanism;
+use crate::hooks::simulation;
+use crate::recording;
 
 impl Worker {
-    /// Adds an end to the list. False if the list is full.
+    /// Whether the list has room for one more end.
+    pub(super) fn can_watch(&self) -> bool {
+        let watching = self.mine.watching.load(Ordering::Relaxed) as usize;
+        watching < WATCHES && !Mechanism::Watch.is_off()
+    }
+
+    /// Adds an end to the list, which has room.
     ///
     /// # Safety
     /// The caller has leave.
-    pub(super) unsafe fn watch(&self, watch: Watch) -> bool {
+    pub(super) unsafe fn watch(&self, watch: Watch) {
         // SAFETY: as the caller promises.
-        unsafe {
-            self.change_watches(|watches| {
-                let has_room = watches.len() < WATCHES && !Mechanism::Watch.is_off();
-                if has_room {
-                    watches.push(watch);
-                }
-                has_room
-            })
+        unsafe { self.change_watches(|watches| watches.push(watch)) };
+    }
+
+    /// Whether the running component, about to park at a link, may look at its line instead: its
+    /// worker has nothing else to run or to watch, and such looks have paid. Counts as a pick, so
+    /// that all that happens every so many picks happens as often as if the component parked; a
+    /// pick at which something is due is not replaced.
+    pub(super) fn can_look(&self) -> bool {
+        let mine = &self.mine;
+        let picks = mine.picks.get().wrapping_add(1);
+        let is_idle = self.next.get().is_null()
+            && self.first.get().is_null()
+            && mine.watching.load(Ordering::Relaxed) == 0
+            && self.shared.inbox.load(Ordering::Relaxed).is_null();
+        let is_due = picks.is_multiple_of(OUTSIDE_EVERY) || mine.sampler.is_due(picks);
+        let is_watched = recording::is_on() || simulation::is_on();
+        let pays = cfg!(loom) || mine.patience.get() > LEAST_PATIENCE;
+        let is_off = Mechanism::Look.is_off() || Mechanism::Spin.is_off();
+        let can = is_idle && !is_due && !is_watched && pays && !is_off;
+        if can {
+            mine.picks.set(picks);
         }
+        can
     }
 
     /// Removes an end from the list.
