@@ -312,6 +312,10 @@ fn hit(
                 // As in memcached: flags before this one have been done.
                 out.truncate(begin);
                 out.extend_from_slice(OPAQUE_TOO_LONG.as_bytes());
+                if !b"uhlTNR".iter().any(|flag| flags.has(*flag)) {
+                    // Without these, memcached has counted the use before it looks at flags.
+                    found.entry().bump(now);
+                }
                 return true;
             }
             b'T' => found.set_expires(clock.expiry(flags.ttl)),

@@ -105,6 +105,25 @@ fn a_time_given_to_a_number_counts_however_long_it_becomes() {
 }
 
 #[test]
+fn a_token_that_is_too_long_counts_as_a_use_unless_a_flag_looks_first() {
+    let token = "O".repeat(34);
+    for (flags, is_fetched) in [
+        ("", true),
+        ("t v ", true),
+        ("u ", false),
+        ("h ", false),
+        ("T60 ", false),
+    ] {
+        let mut bench = Bench::new();
+        assert!(bench.says("set n 0 0 1\r\n1\r\n").contains("STORED"));
+        let refused = bench.says(&format!("mg n {flags}{token}\r\n"));
+        assert_eq!(refused, "CLIENT_ERROR opaque token too long\r\n");
+        let about = bench.says("me n\r\n");
+        assert_eq!(about.contains("fetch=yes"), is_fetched, "{flags}: {about}");
+    }
+}
+
+#[test]
 fn a_time_behind_a_token_that_is_too_long_is_not_given() {
     let token = "O".repeat(34);
     check(&[

@@ -259,7 +259,7 @@ pub(super) unsafe fn send(
         loop {
             let seen = line.word.load(Ordering::Acquire);
             if seen & WAITS != 0 {
-                // Only this side ends a wait, so the receiver stays parked.
+                // Only this side ends a wait, so the receiver stays: parked, or looking.
                 let receiver = line.receiver.get();
                 let payload = &*channel.payload();
                 line.given
@@ -316,7 +316,7 @@ pub(super) unsafe fn receive(
         loop {
             let seen = line.word.load(Ordering::Acquire);
             if seen & FULL != 0 {
-                // Only this side ends the sender's wait, so it stays parked.
+                // Only this side ends the wait, so the sender stays: parked, or looking.
                 let sender = line.sender.get();
                 let moves = line.manner.get() == waiting::SENDS_MOVING;
                 let payload = &*channel.payload();
