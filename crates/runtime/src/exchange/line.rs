@@ -24,10 +24,11 @@ pub(super) const TELL_RECEIVER: usize = 16;
 /// The sender's worker does not watch: post the sender.
 pub(super) const TELL_SENDER: usize = 32;
 
-/// Looks at a line before its component parks: a few round trips' time. In models, few.
+/// Looks at a line before its component parks: a few round trips' time. In models, one.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// Spin hints before each look, and twice as many before the first. A look takes the line away from
 /// the other side, which needs it for as long as a component takes from one operation to the next.
+/// `docs/internals/workers.md` has what was measured.
 const HINTS: u32 = if cfg!(loom) { 1 } else { 3 };
 
 /// A link's line.
@@ -133,7 +134,7 @@ impl Line {
         }
     }
 
-    /// Looks some times whether the word has this bit. True once it has.
+    /// Polls the word for this bit for a short while. True once it is set.
     pub(super) fn comes_to(&self, bit: usize) -> bool {
         let pause = || (0..HINTS).for_each(|_| spin_loop());
         pause();

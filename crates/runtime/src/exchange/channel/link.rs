@@ -232,11 +232,6 @@ fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
     before.is_ok_and(|word| word & tell != 0)
 }
 
-/// This TELL bit, if the other side has to tell.
-fn told_if(is_told: bool, tell: usize) -> usize {
-    if is_told { tell } else { 0 }
-}
-
 /// Sends over a link. None if that takes the general protocol.
 ///
 /// # Safety
@@ -275,16 +270,17 @@ pub(super) unsafe fn send(
             line.full.set(value);
             line.manner.set(light::manner(&*channel.payload(), moves));
             line.sender.set(component);
-            let tell = told_if(!linked.can_watch(), TELL_SENDER);
+            let watches = linked.can_watch();
+            let tell = if watches { 0 } else { TELL_SENDER };
             let next = |word: usize| {
                 let kept = word & !(TAKEN | TELL_SENDER);
                 (word & WAITS == 0).then_some(kept | FULL | tell)
             };
             if change(line, next).is_ok() {
-                if tell == 0 && linked.can_look() && line.comes_to(TAKEN) {
+                if watches && linked.begin_look() && line.comes_to(TAKEN) {
                     return Some(Step::Done);
                 }
-                if tell == 0 {
+                if watches {
                     linked.watch(line, true);
                 }
                 park(component, channel, site);
@@ -310,7 +306,7 @@ pub(super) unsafe fn receive(
             return None;
         }
         let streams = (*component).history & FOUND_FULL != 0;
-        if !(streams && linked.can_look() && line.comes_to(FULL)) {
+        if !(streams && linked.begin_look() && line.comes_to(FULL)) {
             line.fetch();
         }
         loop {
@@ -336,18 +332,19 @@ pub(super) unsafe fn receive(
             }
             (*component).history &= !FOUND_FULL;
             line.receiver.set(component);
-            let tell = told_if(!linked.can_watch(), TELL_RECEIVER);
+            let watches = linked.can_watch();
+            let tell = if watches { 0 } else { TELL_RECEIVER };
             let next = |word: usize| {
                 let kept = word & !(GIVEN | TELL_RECEIVER);
                 (word & FULL == 0).then_some(kept | WAITS | tell)
             };
             if change(line, next).is_ok() {
-                if tell == 0 && linked.can_look() && line.comes_to(GIVEN) {
+                if watches && linked.begin_look() && line.comes_to(GIVEN) {
                     (*component).received = line.given.get();
                     (*component).arm = 0;
                     return Some(Step::Done);
                 }
-                if tell == 0 {
+                if watches {
                     linked.watch(line, false);
                 }
                 park(component, channel, site);

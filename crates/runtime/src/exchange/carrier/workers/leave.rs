@@ -148,9 +148,9 @@ impl Linked {
         unsafe { self.0.0.watch(Watch::new(line, is_sender)) };
     }
 
-    /// Whether the component may look at the line for a while instead of parking.
-    pub(crate) fn can_look(&self) -> bool {
-        self.0.0.can_look()
+    /// Begins a look at the line instead of parking. False if the worker has other things to do.
+    pub(crate) fn begin_look(&self) -> bool {
+        self.0.0.begin_look()
     }
 }
 

@@ -24,11 +24,11 @@ impl Worker {
         unsafe { self.change_watches(|watches| watches.push(watch)) };
     }
 
-    /// Whether the running component, about to park at a link, may look at its line instead: its
-    /// worker has nothing else to run or to watch, and such looks have paid. Counts as a pick, so
-    /// that all that happens every so many picks happens as often as if the component parked; a
-    /// pick at which something is due is not replaced.
-    pub(super) fn can_look(&self) -> bool {
+    /// Begins a look of the running component at its line, in place of parking: if its worker has
+    /// nothing else to run or to watch, and such looks have paid. Counts it as a pick, so that
+    /// whatever is done every so many picks is done as often as if the component had parked. False
+    /// otherwise, and at a pick at which something is due.
+    pub(super) fn begin_look(&self) -> bool {
         let mine = &self.mine;
         let picks = mine.picks.get().wrapping_add(1);
         let is_idle = self.next.get().is_null()
@@ -39,11 +39,11 @@ impl Worker {
         let is_watched = recording::is_on() || simulation::is_on();
         let pays = cfg!(loom) || mine.patience.get() > LEAST_PATIENCE;
         let is_off = Mechanism::Look.is_off() || Mechanism::Spin.is_off();
-        let can = is_idle && !is_due && !is_watched && pays && !is_off;
-        if can {
+        let begins = is_idle && !is_due && !is_watched && pays && !is_off;
+        if begins {
             mine.picks.set(picks);
         }
-        can
+        begins
     }
 
     /// Removes an end from the list.
