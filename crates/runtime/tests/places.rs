@@ -30,7 +30,7 @@ fn threads(case: &str, place: &str, workers: &str) -> u32 {
 
 #[test]
 fn idle_workers_get_what_computes() {
-    for case in ["computing", "once"] {
+    for case in ["computing", "dealt", "once"] {
         assert_eq!(threads(case, "steal", "2"), 2, "{case}");
         let of_four = threads(case, "steal", "4");
         assert!((2..=4).contains(&of_four), "{case}: {of_four}");
@@ -40,7 +40,7 @@ fn idle_workers_get_what_computes() {
 
 #[test]
 fn nothing_moves_by_another_policy() {
-    for case in ["computing", "once", "talking"] {
+    for case in ["computing", "dealt", "once", "talking"] {
         assert_eq!(threads(case, "os", "2"), 1, "{case}");
         assert_eq!(threads(case, "single", "2"), 1, "{case}");
     }

@@ -26,8 +26,7 @@ use crate::ground::choices::Choices;
 use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
-/// The values of a seat's `runs`: one of these, or 1 + the mean length of the component's runs in
-/// microseconds, to which each run contributes a quarter.
+/// The values of a seat's `runs`: one of these, or 1 + the component's credit for long runs.
 pub(crate) mod runs {
     /// It has not run yet, or its runs have not been measured.
     pub(crate) const UNKNOWN: u8 = 0;

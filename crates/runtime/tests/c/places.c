@@ -83,6 +83,38 @@ static void computing(hearth_component *self) { start_many(self, &Cruncher, -1);
 static void pinned(hearth_component *self) { start_many(self, &Pinned, -1); }
 static void placed(hearth_component *self) { start_many(self, &Cruncher, 0); }
 
+/* ---- dealt ------------------------------------------------------------------------------- */
+
+/* The dealer waits for the one to which it deals, and is all that waits while that one computes. */
+COMPONENT(Dealer)
+    for (self->a = 0; self->a < MANY * ROUNDS; self->a++) {
+        AWAIT(RECEIVE(in));
+        AWAIT(SEND(out, 1));
+    }
+    print_threads(base);
+END
+
+COMPONENT(Asker)
+    for (self->a = 0; self->a < ROUNDS; self->a++) {
+        AWAIT(SEND(out, 1));
+        AWAIT(RECEIVE(in));
+        compute(0.2);
+    }
+END
+
+static void dealt(hearth_component *self)
+{
+    hearth_component *dealer = begin(self, &Dealer);
+    for (int i = 0; i < MANY; i++) {
+        hearth_component *asker = hearth_component_new(self, &Asker, -1);
+        join(self, asker, "out", dealer, "in");
+        join(self, dealer, "out", asker, "in");
+        hearth_component_start(asker);
+        hearth_component_release(asker);
+    }
+    hearth_component_release(dealer);
+}
+
 /* ---- once and no more -------------------------------------------------------------------- */
 
 static atomic_int ended;
@@ -160,7 +192,7 @@ static void many_to_one(hearth_component *self)
 /* ------------------------------------------------------------------------------------------ */
 
 static const struct { const char *name; void (*run)(hearth_component *); } cases[] = {
-    {"computing", computing}, {"pinned", pinned}, {"placed", placed}, {"once", once},
+    {"computing", computing}, {"dealt", dealt}, {"pinned", pinned}, {"placed", placed}, {"once", once},
     {"talking", talking}, {"many to one", many_to_one}};
 
 MAIN

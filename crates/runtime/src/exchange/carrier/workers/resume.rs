@@ -20,6 +20,7 @@ use crate::seats::waiting;
 impl Worker {
     /// Runs components until the runner has lost the worker.
     pub(super) fn run(&'static self, runner: &'static Runner) -> Lost {
+        self.share_after_detaching();
         self.mine.sharing.begin();
         self.tell_core();
         loop {

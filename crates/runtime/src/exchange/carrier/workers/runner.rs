@@ -187,6 +187,8 @@ pub(super) fn detach(
     worker.running.store(ptr::null_mut(), Ordering::Relaxed);
     // SAFETY: it is alive, as it runs.
     let stays = is_kept_placed(unsafe { seat_of(component) });
+    // SAFETY: alive, and held; nothing measures the run that goes on.
+    unsafe { worker.mine.sharing.detached(component) };
     let core = worker.core().filter(|_| stays);
     runner
         .stays

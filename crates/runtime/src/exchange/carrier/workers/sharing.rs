@@ -7,7 +7,7 @@
 //! sleeper and gives it every second of the movable ones. The word `asleep` already marks sleepers;
 //! a worker that falls asleep later is found after the next long run.
 //!
-//! Only components that compute are given: those with long runs in the mean, and unmeasured ones if
+//! Only components that compute are given: those with credit for long runs, and unmeasured ones if
 //! the first runs of the last two of their kind were long. A component that is woken for a message
 //! and soon waits again stays with its partners, where a message costs a hundredth of a move. One
 //! that turns out to talk after the move comes back and stays. A component may also run for long
@@ -33,17 +33,27 @@ use crate::seats::seat::{runs, seat_of};
 use crate::seats::waiting;
 
 /// A run is long from this many microseconds: about the cost of moving a component, its
-/// half-channels shared from then on. A component with shorter runs in the mean talks.
+/// half-channels shared from then on.
 const LONG: u64 = 5;
-/// Mean length of the runs of a component that computes, in microseconds: enough to pay for
-/// messages between workers, and for a wake-up or two. A mean may contain an accident, when the
-/// system had the core for a while; one alone is no reason.
-const COMPUTES: u8 = 120;
-/// Length from which a first run says something of others of its kind, in microseconds.
-const FIRST: u64 = 300;
-/// Cap on a measured run; a quarter is less than [`COMPUTES`].
-const MOST: u64 = 240;
+/// A component's runs give it credit, and short ones take some: a quarter of the microseconds of
+/// each, [`COUNTED`] of them at most, less [`TAKEN`]. So a run of 8 µs a message is even: about what
+/// messages cost between workers that are awake, as they are if messages come this often.
+const TAKEN: u64 = 2;
+/// Microseconds of a run that count, so that one during which the system had the core is one of
+/// many.
+const COUNTED: u64 = 48;
+/// Credit of a component that computes. Ten long runs give it, or seventeen with two short ones
+/// between each, as where a component sends, asks and receives between its computations.
+const COMPUTES: u64 = 100;
+/// Most credit.
+const MOST: u64 = 120;
+/// Credit of a component whose first run was long.
+const FIRST_CREDIT: u64 = 50;
 const _: () = assert!(1 + MOST < runs::FIXED as u64);
+/// Length from which a first run says something of others of its kind, in microseconds, and how
+/// many such runs in a row suffice.
+const FIRST: u64 = 300;
+const KINDS: u32 = 2;
 /// Mean length of runs from which timing each costs a hundredth at most.
 const WORTH_LOOKING_NS: u64 = 1_500;
 /// Runs timed at once while they are short; they are timed singly after a long one.
@@ -68,6 +78,10 @@ pub(super) struct Sharing {
     /// The kind of the component whose first run was last found long, and the length of its series.
     kind: Cell<*const ComponentType>,
     of_kind: Cell<u32>,
+    /// A component was detached, and those behind it may be given away.
+    is_held_up: Cell<bool>,
+    /// The next component that might be sent away stays.
+    one_stays: Cell<bool>,
 }
 
 impl Sharing {
@@ -81,6 +95,25 @@ impl Sharing {
             posts: AtomicU64::new(0),
             kind: Cell::new(ptr::null()),
             of_kind: Cell::new(0),
+            is_held_up: Cell::new(false),
+            one_stays: Cell::new(false),
+        }
+    }
+
+    /// Records that a component is detached: its run is the longest there is, and says the same of
+    /// others of its kind.
+    ///
+    /// # Safety
+    /// The component is alive, and the caller holds the worker.
+    pub(super) unsafe fn detached(&self, component: *mut Component) {
+        if options::get().policy == Policy::Steal {
+            // SAFETY: as the caller promises.
+            unsafe {
+                self.note(component, FIRST);
+                self.kind.set((*component).r#type);
+            }
+            self.of_kind.set(KINDS);
+            self.is_held_up.set(true);
         }
     }
 
@@ -189,8 +222,9 @@ impl Worker {
                     self.call_home(ran);
                 }
             }
-            if is_long {
-                self.give_some();
+            if is_long && !self.give_some() {
+                // SAFETY: as the caller promises.
+                unsafe { self.send_away(ran) };
             }
         }
     }
@@ -217,33 +251,85 @@ impl Worker {
         }
     }
 
-    /// Gives every second of the movable components to a sleeping worker.
+    /// Gives away components held up by one that was detached, when its worker has a runner again.
+    pub(super) fn share_after_detaching(&'static self) {
+        if self.mine.sharing.is_held_up.take() {
+            self.give_some();
+        }
+    }
+
+    /// Sends a component that computes to a sleeping worker before its next run, if others waited
+    /// behind it. They may all talk to it, as to a dealer of work that waits for one while it could
+    /// serve the others; so they stay, and it goes. Every second one does, and each is considered
+    /// once: with as many on each side, none gains by going again.
+    ///
+    /// # Safety
+    /// As for `share`.
     #[cold]
-    fn give_some(&'static self) {
-        self.empty_inbox();
-        let has_several = !self.first.get().is_null()
-            && (!self.next.get().is_null() || !ptr::eq(self.first.get(), self.last.get()));
-        if !has_several {
+    unsafe fn send_away(&'static self, ran: *mut Component) {
+        let has_delayed = !self.first.get().is_null() || !self.next.get().is_null();
+        // SAFETY: as the caller promises.
+        if !has_delayed || !unsafe { self.mine.sharing.may_go(ran) } {
             return;
         }
         let Some(sleeper) = self.find_sleeper() else {
             return;
         };
+        // A thread that inflates its wait reads the same part of its seat.
+        let _hold = self.hold();
+        // SAFETY: held; the rest as the caller promises.
+        unsafe {
+            let seat = seat_of(ran);
+            if seat.more.is_made() && seat.more.with_mut(|more| more.origin) != 0 {
+                return;
+            }
+            let stays = self.mine.sharing.one_stays.get();
+            self.mine.sharing.one_stays.set(!stays);
+            self.send(ran, if stays { self } else { sleeper });
+        }
+    }
+
+    /// Sets where a component goes before its next run, and where it came from.
+    ///
+    /// # Safety
+    /// As for `share`; its waits are settled, or the caller holds the worker.
+    unsafe fn send(&self, component: *mut Component, to: &Worker) {
+        let origin = 1 + self.shared.index as u16;
+        // SAFETY: as the caller promises.
+        unsafe {
+            seat_of(component)
+                .more
+                .with_mut(|more| more.origin = origin);
+            (*component).destination = 1 + to.shared.index as u16;
+        }
+    }
+
+    /// Gives every second of the movable components to a sleeping worker. False if there was none
+    /// to give.
+    #[cold]
+    fn give_some(&'static self) -> bool {
+        self.empty_inbox();
+        let has_several = !self.first.get().is_null()
+            && (!self.next.get().is_null() || !ptr::eq(self.first.get(), self.last.get()));
+        if !has_several {
+            return false;
+        }
+        let Some(sleeper) = self.find_sleeper() else {
+            return false;
+        };
         let mut given = self.take_some();
+        let has_given = given.is_some();
         while let Some(component) = given {
             // SAFETY: taken from the queue, so ready, in no queue, and at home here.
             unsafe {
                 let behind = (*component).next;
                 given = (!behind.is_null()).then_some(behind);
                 settle(component);
-                let origin = 1 + self.shared.index as u16;
-                seat_of(component)
-                    .more
-                    .with_mut(|more| more.origin = origin);
-                (*component).destination = 1 + sleeper.shared.index as u16;
+                self.send(component, sleeper);
                 self.send_off(component);
             }
         }
+        has_given
     }
 
     /// A worker that sleeps or has not started.
@@ -294,29 +380,32 @@ impl Worker {
 }
 
 impl Sharing {
-    /// Records the length of a component's run. True if it talks, in the mean.
+    /// Records the length of a component's run. True if it has no credit any more: it talks.
     ///
     /// # Safety
     /// As for `share`.
     unsafe fn note(&self, ran: *mut Component, took: u64) -> bool {
         // SAFETY: as the caller promises.
         let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
-        let mean = match known.load(Ordering::Relaxed) {
+        let credit = match known.load(Ordering::Relaxed) {
             runs::FIXED.. => return false,
-            runs::UNKNOWN => {
-                self.note_first(kind, took);
-                0
-            }
+            runs::UNKNOWN => match self.note_first(kind, took) {
+                true => FIRST_CREDIT,
+                false => 0,
+            },
             known => u64::from(known) - 1,
         };
-        let mean = (3 * mean + took.min(MOST)).div_ceil(4);
-        known.store(1 + mean as u8, Ordering::Relaxed);
-        mean < LONG
+        let credit = (credit + took.min(COUNTED) / 4)
+            .saturating_sub(TAKEN)
+            .min(MOST);
+        known.store(1 + credit as u8, Ordering::Relaxed);
+        credit == 0
     }
 
-    /// Records the length of the first run of a component of this kind.
-    fn note_first(&self, kind: *const ComponentType, took: u64) {
-        if took < FIRST {
+    /// Records the length of the first run of a component of this kind. True if it was long.
+    fn note_first(&self, kind: *const ComponentType, took: u64) -> bool {
+        let is_long = took >= FIRST;
+        if !is_long {
             if self.kind.get() == kind {
                 self.of_kind.set(0);
             }
@@ -325,6 +414,7 @@ impl Sharing {
         } else {
             self.of_kind.set(1);
         }
+        is_long
     }
 
     /// Whether a queued component may move to another worker.
@@ -336,9 +426,11 @@ impl Sharing {
         unsafe {
             let seat = seat_of(component);
             let computes = match seat.runs.load(Ordering::Relaxed) {
-                runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
+                runs::UNKNOWN => {
+                    self.kind.get() == (*component).r#type && self.of_kind.get() >= KINDS
+                }
                 runs::FIXED.. => false,
-                known => known > COMPUTES,
+                known => u64::from(known) > COMPUTES,
             };
             computes
                 && (*component).waiting != waiting::RETURNS
@@ -388,7 +480,7 @@ mod tests {
         unsafe {
             let seat = seat_of(component);
             // It was measured to compute, and the third worker gave it away.
-            seat.runs.store(COMPUTES + 1, Ordering::Relaxed);
+            seat.runs.store(COMPUTES as u8 + 1, Ordering::Relaxed);
             seat.more.with_mut(|more| more.origin = 3);
             worker.call_home(component);
             assert_eq!((*component).destination, 3);
