@@ -36,8 +36,8 @@ use crate::seats::waiting;
 /// half-channels shared from then on.
 const LONG: u64 = 5;
 /// A component's runs give it credit, and short ones take some: a quarter of the microseconds of
-/// each, [`COUNTED`] of them at most, less [`TAKEN`]. So a run of 8 µs a message is even: about what
-/// messages cost between workers that are awake, as they are if messages come this often.
+/// each, [`COUNTED`] of them at most, less [`TAKEN`]. So a run of 8 µs a message is even: about
+/// what messages cost between workers that are awake, as they are if messages come this often.
 const TAKEN: u64 = 2;
 /// Microseconds of a run that count, so that one during which the system had the core is one of
 /// many.
