@@ -125,6 +125,13 @@ pub fn promises_constant_tsc(system: &dyn System) -> bool {
     has("constant_tsc") && has("nonstop_tsc") && has("rdtscp")
 }
 
+/// The wall's clock, in nanoseconds since 1970. It may be set at any time.
+#[must_use]
+pub fn wall_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
 /// A clock whose rate is found afterwards, from two moments read by it and by the system's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps(Source);

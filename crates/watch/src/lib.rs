@@ -29,6 +29,8 @@ mod layout;
 mod pen;
 mod recorder;
 mod recording;
+#[cfg(feature = "stream")]
+pub mod stream;
 #[cfg(feature = "trace")]
 pub mod trace;
 

@@ -1,0 +1,55 @@
+//! Other tools' forms of recorded calls.
+//!
+//! | form | written by | read by |
+//! |---|---|---|
+//! | folded stacks | [`folded`] | flame graphs: inferno, speedscope |
+//! | Kieker's text log | [`kieker`] | Kieker's trace analysis |
+//! | CSV, a line a call | [`csv`] | anything |
+//!
+//! Where records are missing each form says so as far as it can: folded stacks have a frame `?`
+//! for calls that are not known, Kieker's log leaves out calls of which an end is missing.
+
+mod csv;
+mod folded;
+mod kieker;
+
+pub use csv::csv;
+pub use folded::folded;
+pub use kieker::{Kieker, kieker};
+
+use std::fmt;
+use std::io;
+
+use crate::recorded::Unreadable;
+
+/// Reason for which a form could not be written.
+#[derive(Debug)]
+pub enum Unwritten {
+    /// The recorded calls cannot be read.
+    From(Unreadable),
+    /// The output takes no more.
+    To(io::Error),
+}
+
+impl From<Unreadable> for Unwritten {
+    fn from(error: Unreadable) -> Unwritten {
+        Unwritten::From(error)
+    }
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Unwritten {
+        Unwritten::To(error)
+    }
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unwritten::From(error) => error.fmt(f),
+            Unwritten::To(error) => write!(f, "could not write ({error})"),
+        }
+    }
+}
+
+impl std::error::Error for Unwritten {}

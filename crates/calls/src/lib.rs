@@ -1,0 +1,16 @@
+//! Reads what a monitor recorded, and turns it into calls.
+//!
+//! [`Recorded`] opens a file, with the journal of a program that was killed, and knows the names,
+//! the clocks and the account of each thread. [`Recorded::visit`] tells of calls as they began and
+//! ended, and of gaps. On top of it are [`Tree`]s with times and histograms, and other tools'
+//! forms: [`mod@formats`].
+#![forbid(unsafe_code)]
+
+pub mod formats;
+mod recorded;
+mod steps;
+mod tree;
+
+pub use recorded::{Account, Recorded, Unreadable};
+pub use steps::{Call, Step};
+pub use tree::{Node, Tree};

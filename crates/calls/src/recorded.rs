@@ -1,0 +1,230 @@
+//! A file of records, opened: names, clocks, accounts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use hearth_watch::stream::{Clocks, Head, Law, Log, Unread};
+
+use crate::steps::{Step, Threads};
+
+/// A file of recorded calls.
+pub struct Recorded {
+    path: PathBuf,
+    head: Head,
+    names: BTreeMap<u32, String>,
+    clocks: Vec<Clocks>,
+    accounts: Vec<Account>,
+    homeless: u64,
+    has_ended: bool,
+    damages: Vec<String>,
+}
+
+/// A thread's account: emitted = stored + lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Its number in the file, from 1.
+    pub thread: u32,
+    /// The kernel's number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Records that it emitted.
+    pub emitted: u64,
+    /// Records that are here.
+    pub stored: u64,
+    /// Records dropped for want of a block, or left out by a sample.
+    pub dropped: u64,
+    /// Records overwritten before they were stored.
+    pub overwritten: u64,
+    /// Records that the file did not take, and those that a damaged file has lost since.
+    pub refused: u64,
+}
+
+impl Account {
+    /// Records lost for any reason.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.dropped + self.overwritten + self.refused
+    }
+}
+
+/// Reason for which nothing can be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    path: PathBuf,
+    why: Unread,
+}
+
+impl Recorded {
+    /// Opens a file that a monitor wrote or writes.
+    ///
+    /// # Errors
+    /// It cannot be read, or is something else.
+    pub fn open(path: &Path) -> Result<Recorded, Unreadable> {
+        let mut log = open(path)?;
+        while log.next_chunk().is_some() {}
+        let accounts = log
+            .accounts()
+            .into_iter()
+            .map(|(total, stored)| Account {
+                thread: total.thread,
+                id: total.id,
+                name: total.name.clone(),
+                // A block was stored after the last account, if the program runs.
+                emitted: total
+                    .emitted
+                    .max(stored + total.dropped + total.overwritten),
+                stored,
+                dropped: total.dropped,
+                overwritten: total.overwritten,
+                refused: total
+                    .emitted
+                    .saturating_sub(stored + total.dropped + total.overwritten),
+            })
+            .collect();
+        Ok(Recorded {
+            path: path.to_owned(),
+            head: log.head().clone(),
+            names: std::mem::take(&mut log.names),
+            clocks: std::mem::take(&mut log.clocks),
+            accounts,
+            homeless: log.homeless,
+            has_ended: log.has_ended,
+            damages: std::mem::take(&mut log.damages),
+        })
+    }
+
+    /// Calls `visit` for each step of each thread: a thread's steps in their order, threads mixed
+    /// by blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn visit(&self, mut visit: impl FnMut(Step<'_>)) -> Result<(), Unreadable> {
+        let mut log = open(&self.path)?;
+        let mut threads = Threads::new(self);
+        while let Some((missing, chunk)) = log.next_chunk() {
+            threads.chunk(missing, &chunk, &mut visit);
+        }
+        threads.end(&mut visit);
+        Ok(())
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.head.program
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.head.process
+    }
+
+    /// The law of loss.
+    #[must_use]
+    pub fn law(&self) -> Law {
+        self.head.law
+    }
+
+    /// Accounts of all threads.
+    #[must_use]
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// Records of threads that found no slot in the journal.
+    #[must_use]
+    pub fn homeless(&self) -> u64 {
+        self.homeless
+    }
+
+    /// Whether the monitor ended in order.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Damaged places of the file.
+    #[must_use]
+    pub fn damages(&self) -> &[String] {
+        &self.damages
+    }
+
+    /// The name of a probe.
+    #[must_use]
+    pub fn name(&self, number: u32) -> &str {
+        self.names.get(&number).map_or("?", String::as_str)
+    }
+
+    /// Names of all probes that were on, by their numbers.
+    #[must_use]
+    pub fn names(&self) -> &BTreeMap<u32, String> {
+        &self.names
+    }
+
+    /// Time since the beginning in nanoseconds, of ticks since then.
+    #[must_use]
+    pub fn ns(&self, ticks: u64) -> u64 {
+        let behind = self.clocks.partition_point(|clocks| clocks.ticks < ticks);
+        let zero = Clocks::default();
+        let (from, to) = match (behind.checked_sub(1), self.clocks.get(behind)) {
+            (Some(before), Some(&to)) => (self.clocks[before], to),
+            (None, Some(&to)) => (zero, to),
+            // Behind the last: at the rate since the beginning.
+            (Some(before), None) => (zero, self.clocks[before]),
+            (None, None) => return ticks,
+        };
+        let (length, ns) = (to.ticks - from.ticks, to.ns.saturating_sub(from.ns));
+        if length == 0 {
+            return to.ns;
+        }
+        let step = u128::from(ticks - from.ticks) * u128::from(ns) / u128::from(length);
+        from.ns + step as u64
+    }
+
+    /// The wall's time of the beginning, in nanoseconds since 1970.
+    #[must_use]
+    pub fn began_at(&self) -> u64 {
+        let of = |clocks: &Clocks| clocks.wall.saturating_sub(clocks.ns);
+        self.clocks.first().map_or(0, of)
+    }
+
+    /// Steps of the wall's clock during the run: the time of each since the beginning, and its
+    /// length, both in nanoseconds. Those below 10 ms are not told from steering.
+    #[must_use]
+    pub fn clock_steps(&self) -> Vec<(u64, i64)> {
+        const LEAST: i64 = 10_000_000;
+        let pairs = self.clocks.windows(2);
+        pairs
+            .filter_map(|pair| {
+                let wall = pair[1].wall.wrapping_sub(pair[0].wall) as i64;
+                let step = wall - (pair[1].ns.saturating_sub(pair[0].ns)) as i64;
+                (step.abs() >= LEAST).then_some((pair[1].ns, step))
+            })
+            .collect()
+    }
+}
+
+fn open(path: &Path) -> Result<Log, Unreadable> {
+    Log::open(path).map_err(|why| Unreadable {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.why {
+            Unread::File(error) => write!(f, "could not read {path} ({error})"),
+            Unread::NoStream => write!(
+                f,
+                "{path} holds no records of probes; name a file that a monitor wrote"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}

@@ -1,0 +1,227 @@
+//! Records, thread by thread, as calls that begin and end.
+
+use std::collections::BTreeMap;
+
+use hearth_watch::stream::{Chunk, GAP, TICKS};
+
+use crate::recorded::Recorded;
+
+/// A call that ended, or of which the end is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The thread's number.
+    pub thread: u32,
+    /// The probe's number; none if only the end of the call was to be recorded, and was lost too.
+    pub name: Option<u32>,
+    /// Number of calls around it.
+    pub depth: u32,
+    /// Time of its beginning in nanoseconds, if known.
+    pub begin: Option<u64>,
+    /// Time of its end, if known.
+    pub end: Option<u64>,
+    /// Nanoseconds in calls directly within it.
+    pub within: u64,
+    /// Records are missing between its beginning and its end.
+    pub has_gap: bool,
+}
+
+impl Call {
+    /// Its length in nanoseconds, if known.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        Some(self.end?.saturating_sub(self.begin?))
+    }
+}
+
+/// A step of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A call begins, within those that are open.
+    Begins {
+        /// The thread's number.
+        thread: u32,
+        /// The probe's number.
+        name: u32,
+        /// Time in nanoseconds.
+        ns: u64,
+        /// The calls around it, the outermost first; none for those that are not known.
+        around: &'a [Option<u32>],
+    },
+    /// The innermost call ends.
+    Ends {
+        /// The call.
+        call: Call,
+        /// The calls around it.
+        around: &'a [Option<u32>],
+    },
+    /// Records are missing here.
+    Gap {
+        /// The thread's number.
+        thread: u32,
+        /// Time of the last record before, in nanoseconds.
+        from: u64,
+        /// Time of the first record behind.
+        to: u64,
+        /// Number of missing records.
+        records: u64,
+    },
+}
+
+/// Open calls of all threads.
+pub(crate) struct Threads<'r> {
+    recorded: &'r Recorded,
+    threads: BTreeMap<u32, Thread>,
+}
+
+#[derive(Default)]
+struct Thread {
+    names: Vec<Option<u32>>,
+    open: Vec<Open>,
+    /// Time of the last record.
+    last: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Open {
+    begin: Option<u64>,
+    within: u64,
+    has_gap: bool,
+}
+
+impl<'r> Threads<'r> {
+    pub(crate) fn new(recorded: &'r Recorded) -> Threads<'r> {
+        Threads {
+            recorded,
+            threads: BTreeMap::new(),
+        }
+    }
+
+    /// A run of a thread's records, with this many missing before it.
+    pub(crate) fn chunk(&mut self, missing: u64, chunk: &Chunk, visit: &mut dyn FnMut(Step<'_>)) {
+        let thread = self.threads.entry(chunk.thread).or_default();
+        let number = chunk.thread;
+        let mut missing = missing;
+        for &[first, second] in &chunk.records {
+            let ns = self.recorded.ns(first & TICKS);
+            if missing > 0 {
+                // The note says how many calls were open when the block was.
+                thread.gap(number, ns, missing, chunk.note as usize, visit);
+                missing = 0;
+            }
+            match first >> 56 {
+                0 => thread.begins(number, second as u32, ns, visit),
+                1 => thread.ends(number, second as u32, ns, visit),
+                kind if kind == GAP >> 56 => {
+                    // Whole trees are left out, so as many calls are open as before.
+                    let open = thread.open.len();
+                    thread.gap(number, ns, second, open, visit);
+                }
+                _ => {}
+            }
+            thread.last = ns;
+        }
+    }
+
+    /// Ends what is open, at an unknown time.
+    pub(crate) fn end(&mut self, visit: &mut dyn FnMut(Step<'_>)) {
+        for (&number, thread) in &mut self.threads {
+            while !thread.open.is_empty() {
+                thread.pop(number, None, visit);
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn begins(&mut self, thread: u32, name: u32, ns: u64, visit: &mut dyn FnMut(Step<'_>)) {
+        visit(Step::Begins {
+            thread,
+            name,
+            ns,
+            around: &self.names,
+        });
+        self.names.push(Some(name));
+        self.open.push(Open {
+            begin: Some(ns),
+            ..Open::default()
+        });
+    }
+
+    fn ends(&mut self, thread: u32, name: u32, ns: u64, visit: &mut dyn FnMut(Step<'_>)) {
+        // A probe was switched between: the calls above have no end.
+        if let Some(at) = self.names.iter().rposition(|open| *open == Some(name)) {
+            while self.names.len() > at + 1 {
+                self.pop(thread, None, visit);
+            }
+        } else {
+            match self.names.last_mut() {
+                // Its beginning is missing.
+                Some(open @ None) => *open = Some(name),
+                _ => {
+                    self.names.push(Some(name));
+                    self.open.push(Open::default());
+                }
+            }
+        }
+        self.pop(thread, Some(ns), visit);
+    }
+
+    fn pop(&mut self, thread: u32, end: Option<u64>, visit: &mut dyn FnMut(Step<'_>)) {
+        let Some((open, name)) = self.open.pop().zip(self.names.pop()) else {
+            return;
+        };
+        let call = Call {
+            thread,
+            name,
+            depth: self.names.len() as u32,
+            begin: open.begin,
+            end,
+            within: open.within,
+            has_gap: open.has_gap,
+        };
+        if let (Some(around), Some(length)) = (self.open.last_mut(), call.length()) {
+            around.within += length;
+        }
+        visit(Step::Ends {
+            call,
+            around: &self.names,
+        });
+    }
+
+    fn gap(
+        &mut self,
+        thread: u32,
+        ns: u64,
+        records: u64,
+        depth: usize,
+        visit: &mut dyn FnMut(Step<'_>),
+    ) {
+        visit(Step::Gap {
+            thread,
+            from: self.last,
+            to: ns,
+            records,
+        });
+        if records == 0 {
+            return;
+        }
+        // With few missing records, the outer calls cannot have ended and begun again: each takes
+        // two records, and those within it must have ended before.
+        let deep = self.open.len();
+        let ended_at_most = records as usize;
+        let sure = deep.saturating_sub(ended_at_most).min(depth);
+        while self.open.len() > sure {
+            self.pop(thread, None, visit);
+        }
+        for open in &mut self.open {
+            open.has_gap = true;
+        }
+        while self.open.len() < depth {
+            self.open.push(Open {
+                has_gap: true,
+                ..Open::default()
+            });
+            self.names.push(None);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The controller: which probes are on, and the one writer.
+//!
+//! A process has one monitor at a time, since its probes are statics.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hearth_sys::affinity;
+use hearth_sys::refused::Refused;
+use hearth_sys::shared::memory_file;
+use hearth_watch::stream::{Encoding, FileSink, Head, Journal, NAME, Shape, Sink, Writer};
+
+use crate::here;
+use crate::options::{Destination, Mode, Options};
+use crate::probe::{Probe, probes};
+use crate::rules::{Rule, is_on};
+use crate::switches;
+
+/// Time between two looks for a command from outside.
+const LISTEN_EVERY: Duration = Duration::from_millis(100);
+
+/// The monitor that runs.
+struct Running {
+    number: u32,
+    journal: &'static Journal,
+    rules: Vec<Rule>,
+    /// The writer of threads that fill blocks.
+    synchronous: Option<Arc<Mutex<AnyWriter>>>,
+}
+
+type AnyWriter = Writer<Box<dyn Sink + Send>>;
+
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+
+fn running() -> MutexGuard<'static, Option<Running>> {
+    lock(&RUNNING)
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A running monitor. Dropped, it ends.
+#[must_use = "the monitor ends when this is dropped"]
+pub struct Monitor {
+    journal: &'static Journal,
+    thread: Option<JoinHandle<()>>,
+    writer: Arc<Mutex<AnyWriter>>,
+    memory: Option<Chunks>,
+    /// The journal's file, if it has a place in the file system.
+    kept_at: Option<PathBuf>,
+}
+
+/// Reason for which a monitor does not begin.
+#[derive(Debug)]
+pub enum NotBegun {
+    /// Another one runs.
+    Second,
+    /// The file cannot be made.
+    File(PathBuf, io::Error),
+    /// There is no memory for blocks, or no thread.
+    Refused(Refused),
+}
+
+/// Account of a monitor at its end.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Records emitted.
+    pub emitted: u64,
+    /// Records lost; the others are stored.
+    pub lost: u64,
+    /// The chunks, for [`Destination::Memory`].
+    pub chunks: Vec<u8>,
+    /// The last reason for which the file took no more.
+    pub failure: Option<io::Error>,
+    /// The journal that is still needed, since the file does not have everything.
+    pub journal: Option<PathBuf>,
+}
+
+impl Monitor {
+    /// Begins a monitor, and switches probes on by its rules.
+    ///
+    /// # Errors
+    /// Another one runs, or the file or the memory for blocks cannot be had.
+    pub fn begin(options: Options) -> Result<Monitor, NotBegun> {
+        // Probes before the monitor, as where a probe is passed for the first time.
+        let probes = probes();
+        let mut running = running();
+        if running.is_some() {
+            return Err(NotBegun::Second);
+        }
+        let number = 1 + NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let memory = matches!(options.to, Destination::Memory).then(Chunks::default);
+        let sink = sink(&options.to, memory.as_ref())?;
+        let (kept_at, file) = journal_file(&options, number)?;
+        let shape = Shape::for_bytes(options.buffer);
+        let journal = Journal::begin(&file, shape, options.law).map_err(NotBegun::Refused)?;
+        let writer = Writer::new(
+            journal,
+            sink,
+            head(&options, kept_at.as_deref()),
+            Encoding::Calls,
+        );
+        let writer = Arc::new(Mutex::new(writer));
+        let is_synchronous = options.mode == Mode::Synchronous;
+        let thread = start(journal, Arc::clone(&writer), options.core, is_synchronous)
+            .map_err(NotBegun::Refused)?;
+        let monitor = running.insert(Running {
+            number,
+            journal,
+            rules: options.rules,
+            synchronous: is_synchronous.then(|| Arc::clone(&writer)),
+        });
+        for probe in &*probes {
+            monitor.switch(probe);
+        }
+        Ok(Monitor {
+            journal,
+            thread: Some(thread),
+            writer,
+            memory,
+            kept_at,
+        })
+    }
+
+    /// Adds a rule, and switches probes by it. Returns how many probes are on, of those passed so
+    /// far.
+    pub fn rule(&self, rule: Rule) -> usize {
+        add_rule(rule)
+    }
+
+    /// Ends the monitor: all probes are off, what was recorded is stored. Calls that began and have
+    /// not ended stay so. The calling thread's records and those of ended threads are complete;
+    /// what other threads emit during this belongs to no account.
+    pub fn finish(mut self) -> Report {
+        self.end()
+    }
+
+    fn end(&mut self) -> Report {
+        let Some(thread) = self.thread.take() else {
+            return Report::default();
+        };
+        {
+            let probes = probes();
+            *running() = None;
+            probes.iter().for_each(|probe| probe.set_off());
+        }
+        here::close();
+        self.journal.close();
+        // A writer that panicked has lost its blocks, and the journal says so.
+        let _ = thread.join();
+        let mut writer = lock(&self.writer);
+        let is_whole = writer.finish();
+        if is_whole && let Some(path) = &self.kept_at {
+            let _ = std::fs::remove_file(path);
+        }
+        let totals = writer.totals();
+        Report {
+            emitted: totals.iter().map(|total| total.emitted).sum::<u64>()
+                + self.journal.homeless(),
+            lost: totals.iter().map(|total| total.lost()).sum::<u64>() + self.journal.homeless(),
+            chunks: self.memory.as_ref().map(Chunks::take).unwrap_or_default(),
+            failure: writer.failure(),
+            journal: self.kept_at.clone().filter(|_| !is_whole),
+        }
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Running {
+    fn switch(&self, probe: &Probe) {
+        let name = match is_on(&self.rules, probe.name()) {
+            true => self.journal.name(probe.name()),
+            false => None,
+        };
+        match name {
+            Some(name) => probe.set_on(self.number, name),
+            None => probe.set_off(),
+        }
+    }
+}
+
+/// Switches a probe by the rules of the monitor that runs. The caller has the list of probes.
+pub(crate) fn switch(probe: &Probe) {
+    if let Some(running) = &*running() {
+        running.switch(probe);
+    }
+}
+
+fn add_rule(rule: Rule) -> usize {
+    let probes = probes();
+    let mut running = running();
+    if let Some(running) = &mut *running {
+        let is_on = rule.is_on();
+        let matching: Vec<&Probe> = probes
+            .iter()
+            .copied()
+            .filter(|probe| rule.matches(probe.name()) && probe.is_on() != is_on)
+            .collect();
+        running.rules.push(rule);
+        for probe in matching {
+            running.switch(probe);
+        }
+    }
+    probes.iter().filter(|probe| probe.is_on()).count()
+}
+
+/// The journal of a monitor, if it is the one that runs.
+pub(crate) fn journal_of(number: u32) -> Option<&'static Journal> {
+    let running = running();
+    let running = running.as_ref().filter(|running| running.number == number);
+    running.map(|running| running.journal)
+}
+
+/// Stores full blocks in the calling thread, if the monitor is synchronous.
+pub(crate) fn store_now(journal: &'static Journal) {
+    let writer = running()
+        .as_ref()
+        .and_then(|running| running.synchronous.clone());
+    if let Some(writer) = writer {
+        let mut writer = lock(&writer);
+        while let Some(full) = journal.try_next() {
+            writer.store(full);
+        }
+    }
+}
+
+// ---- beginning --------------------------------------------------------------------------------
+
+fn head(options: &Options, journal: Option<&Path>) -> Head {
+    let program = std::env::current_exe().unwrap_or_default();
+    Head {
+        process: std::process::id(),
+        law: options.law,
+        program: program.display().to_string(),
+        journal: journal
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+    }
+}
+
+/// The journal's file. It has a place in the file system if records go to a file: in memory if the
+/// system has such a place, so that no disk is written to for it; otherwise beside the file.
+fn journal_file(options: &Options, number: u32) -> Result<(Option<PathBuf>, File), NotBegun> {
+    let bytes = Shape::for_bytes(options.buffer).bytes();
+    let Destination::File(path) = &options.to else {
+        let file = memory_file(NAME, bytes).map_err(NotBegun::Refused)?;
+        return Ok((None, file));
+    };
+    let name = format!("hearth-{}-{number}.{NAME}", std::process::id());
+    let beside = path.with_file_name(&name);
+    let places = [Path::new("/dev/shm").join(&name), beside.clone()];
+    let mut failure = None;
+    for place in places {
+        let mut options = File::options();
+        match options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&place)
+        {
+            Ok(file) => return Ok((Some(place), file)),
+            Err(error) => failure = Some(error),
+        }
+    }
+    let error = failure.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    Err(NotBegun::File(beside, error))
+}
+
+fn sink(to: &Destination, memory: Option<&Chunks>) -> Result<Box<dyn Sink + Send>, NotBegun> {
+    Ok(match (to, memory) {
+        (Destination::File(path), _) => {
+            let file = File::create(path);
+            let file = file.map_err(|error| NotBegun::File(path.clone(), error))?;
+            Box::new(FileSink::new(file))
+        }
+        (_, Some(chunks)) => Box::new(chunks.clone()),
+        _ => Box::new(io::sink()),
+    })
+}
+
+/// Chunks in memory, which the monitor and its writer share.
+#[derive(Clone, Default)]
+struct Chunks(Arc<Mutex<Vec<u8>>>);
+
+impl Chunks {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut lock(&self.0))
+    }
+}
+
+impl Sink for Chunks {
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
+        lock(&self.0).extend(chunks);
+        Ok(())
+    }
+}
+
+/// Starts the monitor's thread: it stores what is full, or only keeps accounts, and listens.
+fn start(
+    journal: &'static Journal,
+    writer: Arc<Mutex<AnyWriter>>,
+    core: Option<usize>,
+    is_synchronous: bool,
+) -> Result<JoinHandle<()>, Refused> {
+    let builder = thread::Builder::new().name("hearth-monitor".into());
+    let thread = builder.spawn(move || {
+        if let Some(core) = core {
+            let _ = affinity::pin_current(core);
+        }
+        while write(journal, &writer, is_synchronous) {
+            if let Some(rule) = switches::heard(journal) {
+                let on = add_rule(rule);
+                switches::answer(journal, on);
+            }
+        }
+    });
+    thread.map_err(|error| {
+        let next = "raise the limit (ulimit -u)";
+        Refused::new("start", "a monitor's thread", &error, next)
+    })
+}
+
+fn write(journal: &'static Journal, writer: &Mutex<AnyWriter>, is_synchronous: bool) -> bool {
+    if !is_synchronous {
+        return lock(writer).step(LISTEN_EVERY);
+    }
+    let is_open = journal.wait_for_end(LISTEN_EVERY);
+    lock(writer).account_if_time();
+    is_open
+}
+
+impl fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotBegun::Second => f.write_str("a monitor runs already; finish it first"),
+            NotBegun::File(path, error) => {
+                write!(
+                    f,
+                    "could not make {} ({error}); name another file",
+                    path.display()
+                )
+            }
+            NotBegun::Refused(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotBegun {}

@@ -1,0 +1,156 @@
+//! Commands from outside: another process writes a rule into the journal, and the monitor's thread
+//! carries it out.
+//!
+//! | word | written by | read by |
+//! |---|---|---|
+//! | asked | outside, by exchange from the number answered to the next | the monitor |
+//! | answered | the monitor | outside |
+//! | length and text of a rule | outside, after asking and before it is complete | the monitor |
+//! | probes that are on | the monitor | outside |
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hearth_watch::stream::{Journal, NAME, UserWords};
+
+use crate::rules::Rule;
+
+const ASKED: usize = 0;
+const ANSWERED: usize = 1;
+/// Bytes of the rule, and 0 while it is not complete.
+const LENGTH: usize = 2;
+const ON: usize = 3;
+const TEXT: usize = 4;
+const TEXT_BYTES: usize = (64 - TEXT) * 8;
+
+/// Time that a monitor is given to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A rule that was asked for.
+pub(crate) fn heard(journal: &'static Journal) -> Option<Rule> {
+    let word = |number| journal.user_word(number);
+    // Acquire: the text is there with its length.
+    let length = word(LENGTH).load(Ordering::Acquire) as usize;
+    let is_asked = word(ASKED).load(Ordering::Relaxed) != word(ANSWERED).load(Ordering::Relaxed);
+    if !is_asked || length == 0 {
+        return None;
+    }
+    let bytes: Vec<u8> = (0..length.min(TEXT_BYTES))
+        .map(|at| word(TEXT + at / 8).load(Ordering::Relaxed).to_ne_bytes()[at % 8])
+        .collect();
+    Some(Rule::of(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Answers that the rule holds, and how many probes are on.
+pub(crate) fn answer(journal: &'static Journal, on: usize) {
+    let word = |number| journal.user_word(number);
+    word(ON).store(on as u64, Ordering::Relaxed);
+    word(LENGTH).store(0, Ordering::Relaxed);
+    let asked = word(ASKED).load(Ordering::Relaxed);
+    word(ANSWERED).store(asked, Ordering::Release);
+}
+
+/// A monitor of another process.
+pub struct Outside {
+    words: UserWords,
+    /// The journal.
+    pub journal: PathBuf,
+}
+
+/// Reason for which a monitor of another process carries out nothing.
+#[derive(Debug)]
+pub enum Unheard {
+    /// The process has no monitor that records into a file.
+    None(u32),
+    /// It cannot be looked at.
+    Hidden(u32, io::Error),
+    /// Another command is under way.
+    Busy,
+    /// The rule is too long.
+    Long,
+    /// There was no answer.
+    Silent,
+}
+
+impl Outside {
+    /// Finds the monitor of a process.
+    ///
+    /// # Errors
+    /// It has none, or may not be looked at.
+    pub fn of_process(process: u32) -> Result<Outside, Unheard> {
+        let hidden = |error| Unheard::Hidden(process, error);
+        let maps = fs::read_to_string(format!("/proc/{process}/maps")).map_err(hidden)?;
+        let paths = maps
+            .lines()
+            .filter_map(|line| line.split_once('/'))
+            .map(|(_, path)| PathBuf::from(format!("/{path}")))
+            .filter(|path| path.extension().is_some_and(|end| end == NAME));
+        for journal in paths {
+            let file = File::options().read(true).write(true).open(&journal);
+            let words = UserWords::of(&file.map_err(hidden)?);
+            // A process that watches others has their journals mapped.
+            if let Some(words) = words.filter(|words| words.process() == process) {
+                return Ok(Outside { words, journal });
+            }
+        }
+        Err(Unheard::None(process))
+    }
+
+    /// Has a rule carried out. Returns how many probes are on then, of those passed so far.
+    ///
+    /// # Errors
+    /// Another command is under way, or the monitor does not answer.
+    pub fn rule(&self, rule: &str) -> Result<usize, Unheard> {
+        let word = |number: usize| -> &AtomicU64 { self.words.word(number) };
+        if rule.is_empty() || rule.len() > TEXT_BYTES {
+            return Err(Unheard::Long);
+        }
+        let answered = word(ANSWERED).load(Ordering::Acquire);
+        word(ASKED)
+            .compare_exchange(answered, answered + 1, Ordering::Acquire, Ordering::Relaxed)
+            .map_err(|_| Unheard::Busy)?;
+        for (nth, bytes) in rule.as_bytes().chunks(8).enumerate() {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word(TEXT + nth).store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+        word(LENGTH).store(rule.len() as u64, Ordering::Release);
+        let begin = Instant::now();
+        while word(ANSWERED).load(Ordering::Acquire) == answered {
+            if begin.elapsed() > PATIENCE {
+                return Err(Unheard::Silent);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(word(ON).load(Ordering::Relaxed) as usize)
+    }
+}
+
+impl fmt::Display for Unheard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unheard::None(process) => write!(
+                f,
+                "process {process} has no monitor that records into a file; start it with one"
+            ),
+            Unheard::Hidden(process, error) => {
+                write!(
+                    f,
+                    "could not look at process {process} ({error}); is it yours?"
+                )
+            }
+            Unheard::Busy => f.write_str("another command is under way; try again"),
+            Unheard::Long => write!(f, "a pattern has 1 to {TEXT_BYTES} bytes"),
+            Unheard::Silent => {
+                f.write_str("the monitor did not answer within 5 seconds; is the process stopped?")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unheard {}

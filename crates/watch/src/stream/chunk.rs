@@ -1,0 +1,644 @@
+//! Chunks of a stream's file.
+//!
+//! A chunk is a header of 40 bytes and a payload; numbers are little-endian.
+//!
+//! ```text
+//! 0     4     5         6      8       12     16     24    28     32      36        40
+//! magic kind  encoding  zero   thread  count  first  note  bytes  zero    check     payload …
+//! u32   u8    u8        u16    u32     u32    u64    u32   u32    u32     u32
+//! ```
+//!
+//! `check` is the CRC-32 of the header before it and of the payload. A file that was cut in the
+//! middle of a chunk, or damaged, is readable up to there and from the next whole chunk on; what
+//! is missing shows as a jump of a thread's `first`.
+
+use std::io::{self, Read};
+
+use super::journal::Total;
+use super::layout::{GAP, Law, TICKS};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"HWc1");
+const HEADER: usize = 40;
+/// Longest payload that a reader believes.
+const PAYLOAD_MAX: usize = 1 << 26;
+
+/// Form of a chunk's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Both words as they are.
+    Raw,
+    /// Calls: records of type 0 begin one and records of type 1 end one, with the same second
+    /// word. About three bytes each.
+    #[default]
+    Calls,
+}
+
+/// A moment by all clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// Ticks since the journal began.
+    pub ticks: u64,
+    /// Nanoseconds since then by the system's steady clock.
+    pub ns: u64,
+    /// Nanoseconds since 1970 by the wall's clock, which may be set.
+    pub wall: u64,
+}
+
+/// A run of a thread's records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// The thread's number.
+    pub thread: u32,
+    /// Number of records that the thread emitted before.
+    pub first: u64,
+    /// The thread's word at the first record.
+    pub note: u32,
+    /// The records, gaps included.
+    pub records: Vec<[u64; 2]>,
+}
+
+impl Chunk {
+    /// Number of records that the thread emitted during the chunk: those that are there, and those
+    /// that gaps stand for.
+    #[must_use]
+    pub fn emitted(&self) -> u64 {
+        let of = |record: &[u64; 2]| match record[0] >> 56 == GAP >> 56 {
+            true => record[1],
+            false => 1,
+        };
+        self.records.iter().map(of).sum()
+    }
+
+    /// Number of records that are there.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        let is_kept = |record: &&[u64; 2]| record[0] >> 56 != GAP >> 56;
+        self.records.iter().filter(is_kept).count() as u64
+    }
+}
+
+/// Beginning of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the process.
+    pub process: u32,
+    /// Its law of loss.
+    pub law: Law,
+    /// The program.
+    pub program: String,
+    /// The journal's file, where the rest is if the process was killed.
+    pub journal: String,
+}
+
+/// Content of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// The first chunk of a file.
+    Head(Head),
+    /// Names by their numbers.
+    Names(Vec<(u32, String)>),
+    /// Records of a thread.
+    Records(Chunk),
+    /// A reading of the clocks.
+    Clocks(Clocks),
+    /// A thread's account so far; the last one counts.
+    Total(Total),
+    /// An orderly end, and the number of records of threads that found no slot.
+    End(u64),
+}
+
+/// Reason for which a part of a file cannot be read.
+#[derive(Debug)]
+pub enum Damage {
+    /// The file ends in the middle of a chunk; these bytes are left over.
+    Torn(u64),
+    /// Number of bytes that are no chunks.
+    Skipped(u64),
+    /// The file begins with something else.
+    NoStream,
+    /// Reading failed.
+    Read(io::Error),
+}
+
+// ---- writing ----------------------------------------------------------------------------------
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+/// Two low bits of a packed record.
+mod packed {
+    pub(super) const BEGINS: u64 = 0;
+    /// It ends the call that the chunk's innermost open one began.
+    pub(super) const ENDS: u64 = 1;
+    /// It ends a call that began before the chunk.
+    pub(super) const ENDS_EARLIER: u64 = 2;
+    pub(super) const GAP: u64 = 3;
+}
+const ENDS_TYPE: u64 = 1;
+
+/// Time steps are stored with their sign in the lowest bit, since gaps may come with an older time.
+fn signed(step: u64) -> u64 {
+    step << 1 ^ ((step as i64) >> 63) as u64
+}
+
+fn unsigned(step: u64) -> u64 {
+    step >> 1 ^ (step & 1).wrapping_neg()
+}
+
+fn pack_calls(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -> u32 {
+    let (mut last, mut open, mut count) = (0_u64, Vec::new(), 0);
+    for [first, second] in records {
+        count += 1;
+        let ticks = first & TICKS;
+        let step = signed(ticks.wrapping_sub(last)) << 2;
+        last = ticks;
+        match first >> 56 {
+            0 => {
+                put(out, step | packed::BEGINS);
+                put(out, second);
+                open.push(second);
+            }
+            ENDS_TYPE if open.last() == Some(&second) => {
+                open.pop();
+                put(out, step | packed::ENDS);
+            }
+            ENDS_TYPE => {
+                put(out, step | packed::ENDS_EARLIER);
+                put(out, second);
+            }
+            _ => {
+                put(out, step | packed::GAP);
+                put(out, second);
+                open.clear();
+            }
+        }
+    }
+    count
+}
+
+/// Header fields of records, with their encoding.
+struct Header {
+    kind: u8,
+    encoding: Encoding,
+    thread: u32,
+    count: u32,
+    first: u64,
+    note: u32,
+}
+
+impl Header {
+    fn of(kind: u8) -> Header {
+        Header {
+            kind,
+            encoding: Encoding::Raw,
+            thread: 0,
+            count: 0,
+            first: 0,
+            note: 0,
+        }
+    }
+}
+
+mod kind {
+    pub(super) const HEAD: u8 = 1;
+    pub(super) const NAMES: u8 = 2;
+    pub(super) const RECORDS: u8 = 3;
+    pub(super) const CLOCKS: u8 = 4;
+    pub(super) const TOTAL: u8 = 5;
+    pub(super) const END: u8 = 6;
+}
+
+fn check_of(header: &[u8], payload: &[u8]) -> u32 {
+    let mut check = crc32fast::Hasher::new();
+    check.update(header);
+    check.update(payload);
+    check.finalize()
+}
+
+fn finish(header: &Header, payload: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend(MAGIC.to_le_bytes());
+    out.push(header.kind);
+    out.push(header.encoding as u8);
+    out.extend([0; 2]);
+    out.extend(header.thread.to_le_bytes());
+    out.extend(header.count.to_le_bytes());
+    out.extend(header.first.to_le_bytes());
+    out.extend(header.note.to_le_bytes());
+    out.extend((payload.len() as u32).to_le_bytes());
+    out.extend([0; 4]);
+    let check = check_of(&out[start..], payload);
+    out.extend(check.to_le_bytes());
+    out.extend(payload);
+}
+
+/// Appends a run of records as a chunk, in one pass.
+pub(super) fn append_records(
+    (thread, first, note): (u32, u64, u32),
+    encoding: Encoding,
+    records: impl Iterator<Item = [u64; 2]>,
+    payload: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    payload.clear();
+    let count = match encoding {
+        Encoding::Calls => pack_calls(records, payload),
+        Encoding::Raw => {
+            let before = payload.len();
+            for [one, two] in records {
+                payload.extend(one.to_le_bytes());
+                payload.extend(two.to_le_bytes());
+            }
+            ((payload.len() - before) / 16) as u32
+        }
+    };
+    let header = Header {
+        encoding,
+        thread,
+        count,
+        first,
+        note,
+        ..Header::of(kind::RECORDS)
+    };
+    finish(&header, payload, out);
+}
+
+/// Appends a chunk.
+pub fn write_chunk(said: &Said, encoding: Encoding, out: &mut Vec<u8>) {
+    let mut payload = Vec::new();
+    let kind = match said {
+        Said::Records(chunk) => {
+            let place = (chunk.thread, chunk.first, chunk.note);
+            let records = chunk.records.iter().copied();
+            return append_records(place, encoding, records, &mut payload, out);
+        }
+        Said::Head(head) => {
+            put(&mut payload, u64::from(head.process));
+            put(&mut payload, head.law.number());
+            put_text(&mut payload, &head.program);
+            put_text(&mut payload, &head.journal);
+            kind::HEAD
+        }
+        Said::Names(names) => {
+            for (number, name) in names {
+                put(&mut payload, u64::from(*number));
+                put_text(&mut payload, name);
+            }
+            kind::NAMES
+        }
+        Said::Clocks(clocks) => {
+            for value in [clocks.ticks, clocks.ns, clocks.wall] {
+                put(&mut payload, value);
+            }
+            kind::CLOCKS
+        }
+        Said::Total(total) => {
+            put(&mut payload, u64::from(total.thread));
+            put(&mut payload, u64::from(total.id));
+            for value in [
+                total.emitted,
+                total.dropped,
+                total.overwritten,
+                total.refused,
+            ] {
+                put(&mut payload, value);
+            }
+            put_text(&mut payload, &total.name);
+            kind::TOTAL
+        }
+        Said::End(homeless) => {
+            put(&mut payload, *homeless);
+            kind::END
+        }
+    };
+    finish(&Header::of(kind), &payload, out);
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            if shift > 63 {
+                return None;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+            shift += 7;
+        }
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+fn unpack_calls(mut bytes: Bytes<'_>, count: usize) -> Option<Vec<[u64; 2]>> {
+    let (mut last, mut open) = (0_u64, Vec::new());
+    let mut records = Vec::with_capacity(count.min(1 << 16));
+    for _ in 0..count {
+        let word = bytes.number()?;
+        let ticks = last.wrapping_add(unsigned(word >> 2)) & TICKS;
+        last = ticks;
+        records.push(match word & 3 {
+            packed::BEGINS => {
+                let second = bytes.number()?;
+                open.push(second);
+                [ticks, second]
+            }
+            packed::ENDS => [ENDS_TYPE << 56 | ticks, open.pop()?],
+            packed::ENDS_EARLIER => [ENDS_TYPE << 56 | ticks, bytes.number()?],
+            _ => {
+                open.clear();
+                [GAP | ticks, bytes.number()?]
+            }
+        });
+    }
+    Some(records)
+}
+
+fn unpack_raw(bytes: &[u8]) -> Vec<[u64; 2]> {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    bytes
+        .chunks_exact(16)
+        .map(|pair| [word(&pair[..8]), word(&pair[8..])])
+        .collect()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn said(header: &[u8; HEADER], payload: &[u8]) -> Option<Said> {
+    let mut bytes = Bytes(payload);
+    Some(match header[4] {
+        kind::RECORDS => {
+            let count = u32_at(header, 12) as usize;
+            let records = match header[5] {
+                0 => unpack_raw(payload),
+                1 => unpack_calls(bytes, count)?,
+                _ => return None,
+            };
+            let first = u64::from(u32_at(header, 16)) | u64::from(u32_at(header, 20)) << 32;
+            Said::Records(Chunk {
+                thread: u32_at(header, 8),
+                first,
+                note: u32_at(header, 24),
+                records: (records.len() == count).then_some(records)?,
+            })
+        }
+        kind::HEAD => Said::Head(Head {
+            process: bytes.number()? as u32,
+            law: Law::of_number(bytes.number()?)?,
+            program: bytes.text()?,
+            journal: bytes.text()?,
+        }),
+        kind::NAMES => {
+            let mut names = Vec::new();
+            while !bytes.0.is_empty() {
+                names.push((bytes.number()? as u32, bytes.text()?));
+            }
+            Said::Names(names)
+        }
+        kind::CLOCKS => Said::Clocks(Clocks {
+            ticks: bytes.number()?,
+            ns: bytes.number()?,
+            wall: bytes.number()?,
+        }),
+        kind::TOTAL => Said::Total(Total {
+            thread: bytes.number()? as u32,
+            id: bytes.number()? as u32,
+            emitted: bytes.number()?,
+            dropped: bytes.number()?,
+            overwritten: bytes.number()?,
+            refused: bytes.number()?,
+            name: bytes.text()?,
+        }),
+        kind::END => Said::End(bytes.number()?),
+        _ => return None,
+    })
+}
+
+/// Reads the chunks of a stream's file, one after the other.
+pub struct Chunks<R> {
+    from: R,
+    /// Bytes read and not yet understood.
+    ahead: Vec<u8>,
+    at: usize,
+    has_begun: bool,
+    is_over: bool,
+}
+
+impl<R: Read> Chunks<R> {
+    /// Reads chunks from here on. It buffers by itself.
+    pub fn new(from: R) -> Chunks<R> {
+        Chunks {
+            from,
+            ahead: Vec::new(),
+            at: 0,
+            has_begun: false,
+            is_over: false,
+        }
+    }
+
+    /// Makes this many bytes available, if there are so many.
+    fn fill(&mut self, bytes: usize) -> io::Result<bool> {
+        if self.ahead.len() - self.at >= bytes {
+            return Ok(true);
+        }
+        self.ahead.drain(..self.at);
+        self.at = 0;
+        let wanted = bytes.max(1 << 16) as u64;
+        let missing = wanted - self.ahead.len() as u64;
+        self.from
+            .by_ref()
+            .take(missing)
+            .read_to_end(&mut self.ahead)?;
+        Ok(self.ahead.len() >= bytes)
+    }
+
+    /// The chunk at this place, and its length. None if there is no whole one.
+    fn chunk(&mut self) -> io::Result<Option<(Said, usize)>> {
+        if !self.fill(HEADER)? || u32_at(&self.ahead, self.at) != MAGIC {
+            return Ok(None);
+        }
+        let payload = u32_at(&self.ahead, self.at + 28) as usize;
+        if payload > PAYLOAD_MAX || !self.fill(HEADER + payload)? {
+            return Ok(None);
+        }
+        let bytes = &self.ahead[self.at..self.at + HEADER + payload];
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        if check_of(&header[..36], payload) != u32_at(header, 36) {
+            return Ok(None);
+        }
+        Ok(said(header, payload).map(|said| (said, bytes.len())))
+    }
+
+    fn step(&mut self) -> Result<Option<Said>, Damage> {
+        let mut skipped = 0;
+        loop {
+            if let Some((said, length)) = self.chunk().map_err(Damage::Read)? {
+                if skipped > 0 {
+                    return Err(Damage::Skipped(skipped));
+                }
+                self.at += length;
+                self.has_begun = true;
+                return Ok(Some(said));
+            }
+            if !self.has_begun {
+                return Err(Damage::NoStream);
+            }
+            if !self.fill(HEADER).map_err(Damage::Read)? {
+                self.is_over = true;
+                let left = (self.ahead.len() - self.at) as u64 + skipped;
+                return match left {
+                    0 => Ok(None),
+                    left => Err(Damage::Torn(left)),
+                };
+            }
+            self.at += 1;
+            skipped += 1;
+        }
+    }
+}
+
+impl<R: Read> Iterator for Chunks<R> {
+    type Item = Result<Said, Damage>;
+
+    fn next(&mut self) -> Option<Result<Said, Damage>> {
+        if self.is_over {
+            return None;
+        }
+        let step = self.step().transpose();
+        if let Some(Err(Damage::Read(_) | Damage::NoStream)) = step {
+            self.is_over = true;
+        }
+        step
+    }
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Damage::Torn(bytes) => write!(f, "the last {bytes} bytes are the start of a chunk"),
+            Damage::Skipped(bytes) => write!(f, "{bytes} bytes are damaged"),
+            Damage::NoStream => f.write_str("it is no file of a stream"),
+            Damage::Read(error) => write!(f, "reading failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Damage {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls() -> Vec<[u64; 2]> {
+        vec![
+            [5, 1],
+            [9, 300],
+            [1 << 56 | 12, 300],
+            [GAP | 20, 1000],
+            [1 << 56 | 21, 1],
+            [TICKS, 1 << 40],
+        ]
+    }
+
+    #[test]
+    fn chunks_come_back() {
+        let total = Total {
+            thread: 3,
+            id: 77,
+            name: "main".into(),
+            emitted: 1 << 40,
+            dropped: 5,
+            overwritten: 0,
+            refused: 1,
+        };
+        let head = Head {
+            process: 1,
+            law: Law::Sample,
+            program: "a program".into(),
+            journal: "/dev/shm/x".into(),
+        };
+        let all = [
+            Said::Head(head),
+            Said::Names(vec![(0, "a".into()), (3, "Server.handle".into())]),
+            Said::Records(Chunk {
+                thread: 3,
+                first: 1 << 33,
+                note: 4,
+                records: calls(),
+            }),
+            Said::Clocks(Clocks {
+                ticks: 1,
+                ns: 2,
+                wall: u64::MAX,
+            }),
+            Said::Total(total),
+            Said::End(9),
+        ];
+        for encoding in [Encoding::Raw, Encoding::Calls] {
+            let mut bytes = Vec::new();
+            for said in &all {
+                write_chunk(said, encoding, &mut bytes);
+            }
+            let read: Result<Vec<Said>, Damage> = Chunks::new(bytes.as_slice()).collect();
+            assert_eq!(read.expect("whole"), all);
+        }
+    }
+
+    #[test]
+    fn damage_costs_the_damaged_chunk_only() {
+        let chunk = |first| {
+            Said::Records(Chunk {
+                thread: 1,
+                first,
+                note: 0,
+                records: calls(),
+            })
+        };
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        for first in 0..3 {
+            write_chunk(&chunk(first), Encoding::Calls, &mut bytes);
+            ends.push(bytes.len());
+        }
+        for cut in 1..bytes.len() {
+            let read: Vec<_> = Chunks::new(&bytes[..cut]).collect();
+            let whole = ends.iter().filter(|&&end| end <= cut).count();
+            let got = read.iter().filter(|said| said.is_ok()).count();
+            assert_eq!(got, whole, "cut at {cut}");
+        }
+        for at in ends[0]..ends[1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            let read: Vec<_> = Chunks::new(damaged.as_slice()).collect();
+            let kept: Vec<_> = read.iter().filter_map(|said| said.as_ref().ok()).collect();
+            assert_eq!(kept, [&chunk(0), &chunk(2)], "damaged at {at}");
+        }
+    }
+}

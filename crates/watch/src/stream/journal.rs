@@ -1,0 +1,665 @@
+//! The journal of a program that runs: threads come and go, blocks circulate.
+//!
+//! A block goes round: free → open, by a thread → full → taken, by a writer → free. With the law
+//! `drop-oldest`, a full one may be opened again. All these steps happen under one lock, once in
+//! some thousand records.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use hearth_sys::clock::{Moment, Source, Stamps};
+use hearth_sys::refused::Refused;
+use hearth_sys::{Linux, affinity, clock, shared};
+
+use super::chunk::{Chunk, Clocks};
+use super::layout::{
+    BLOCKS, HEADER, Law, MAGIC, NAME_WORDS_MAX, NAMES, Shape, THREAD, THREADS, THREADS_MAX, TICKS,
+    VERSION, block, header, state, thread,
+};
+
+/// Blocks between threads that record and those that store.
+pub struct Journal {
+    words: &'static [AtomicU64],
+    block_words: usize,
+    law: Law,
+    stamps: Stamps,
+    begin: Moment,
+    shared: Shared,
+}
+
+/// Fields that change, on cache lines apart from those that every record reads.
+#[repr(align(128))]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// A block became full, a thread left, or the journal was closed.
+    filled: Condvar,
+    /// A block became free.
+    freed: Condvar,
+    /// Number of free blocks, as far as is known without the lock.
+    free: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    free: Vec<usize>,
+    full: VecDeque<usize>,
+    /// Slots of threads that have left, whose accounts are not in the file yet.
+    left: Vec<usize>,
+    /// Slots to be used again.
+    vacant: Vec<usize>,
+    /// Number of blocks that writers have.
+    taken: usize,
+    /// Nobody stores: threads do not wait.
+    is_closed: bool,
+}
+
+/// A thread's account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Its number in the journal, from 1.
+    pub thread: u32,
+    /// The kernel's number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Records that it emitted.
+    pub emitted: u64,
+    /// Records dropped as no block was free, or left out by choice.
+    pub dropped: u64,
+    /// Records overwritten before they were stored.
+    pub overwritten: u64,
+    /// Records that the file did not take.
+    pub refused: u64,
+}
+
+impl Total {
+    /// Records lost for any reason.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.dropped + self.overwritten + self.refused
+    }
+}
+
+impl Journal {
+    /// Begins a journal in a file, which becomes as long as the shape says.
+    ///
+    /// # Errors
+    /// The file cannot be made that long, or cannot be mapped.
+    pub fn begin(file: &File, shape: Shape, law: Law) -> Result<&'static Journal, Refused> {
+        let shape = Shape {
+            blocks: shape.blocks.max(2),
+            ..shape
+        };
+        let bytes = shape.bytes();
+        file.set_len(bytes).map_err(|error| {
+            let next = "free some space, or ask for fewer blocks";
+            Refused::new("make", format!("a journal of {bytes} bytes"), &error, next)
+        })?;
+        let words = shared::map(file, bytes as usize)?;
+        let stamps = Stamps::here(&Linux);
+        let begin = stamps.moment();
+        let store = |at: usize, value: u64| words[at].store(value, Ordering::Relaxed);
+        store(header::VERSION, VERSION);
+        store(header::BLOCKS, shape.blocks as u64);
+        store(header::BLOCK_WORDS, shape.block_words() as u64);
+        store(header::LAW, law.number());
+        store(header::SOURCE, u64::from(stamps.source() == Source::Tsc));
+        store(header::BEGIN_TICKS, begin.ticks);
+        store(header::BEGIN_NS, begin.ns);
+        store(header::BEGIN_WALL, clock::wall_ns());
+        store(header::PROCESS, u64::from(std::process::id()));
+        words[header::MAGIC].store(MAGIC, Ordering::Release);
+        let journal = Box::leak(Box::new(Journal {
+            words,
+            block_words: shape.block_words(),
+            law,
+            stamps,
+            begin,
+            shared: Shared {
+                queue: Mutex::new(Queue {
+                    free: (0..shape.blocks).rev().collect(),
+                    ..Queue::default()
+                }),
+                filled: Condvar::new(),
+                freed: Condvar::new(),
+                free: AtomicU64::new(shape.blocks as u64),
+            },
+        }));
+        journal.note_clocks();
+        Ok(journal)
+    }
+
+    /// Time since the beginning, in ticks; the processor may reorder the reading.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.stamps.ticks().wrapping_sub(self.begin.ticks) & TICKS
+    }
+
+    /// The law of loss.
+    #[must_use]
+    pub fn law(&self) -> Law {
+        self.law
+    }
+
+    /// Number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.words[header::BLOCKS].load(Ordering::Relaxed) as usize
+    }
+
+    /// Number of free blocks, a moment ago.
+    #[inline]
+    pub fn blocks_free(&self) -> usize {
+        self.shared.free.load(Ordering::Relaxed) as usize
+    }
+
+    /// A word for the journal's user that other processes can see.
+    ///
+    /// # Panics
+    /// There are 64.
+    #[must_use]
+    pub fn user_word(&self, number: usize) -> &'static AtomicU64 {
+        UserWords(self.words).word(number)
+    }
+
+    /// Adds a name that readers of the journal and the file will know by the returned number. None
+    /// if there are too many.
+    pub fn name(&self, text: &str) -> Option<u32> {
+        let _lock = self.lock();
+        let used = self.words[header::NAME_WORDS].load(Ordering::Relaxed) as usize;
+        let needed = 1 + text.len().div_ceil(8);
+        if used + needed > NAME_WORDS_MAX {
+            return None;
+        }
+        self.words[NAMES + used].store(text.len() as u64, Ordering::Relaxed);
+        store_text(&self.words[NAMES + used + 1..], text.as_bytes());
+        // Release: a reader that sees the length sees the text.
+        self.words[header::NAME_WORDS].store((used + needed) as u64, Ordering::Release);
+        Some(used as u32)
+    }
+
+    /// The names that were added from a word of the names on, each with its number, and the word
+    /// behind them.
+    #[must_use]
+    pub fn names_from(&self, word: usize) -> (Vec<(u32, String)>, usize) {
+        names(word, &|at| self.words[at].load(Ordering::Acquire))
+    }
+
+    /// Reads all clocks, for readers to convert ticks by.
+    pub fn note_clocks(&self) -> Clocks {
+        let Moment { ticks, ns } = self.stamps.moment();
+        let clocks = Clocks {
+            ticks: ticks.wrapping_sub(self.begin.ticks) & TICKS,
+            ns: ns - self.begin.ns,
+            wall: clock::wall_ns(),
+        };
+        let store = |at: usize, value: u64| self.words[at].store(value, Ordering::Relaxed);
+        store(header::LATEST_WALL, clocks.wall);
+        store(header::LATEST_NS, ns);
+        self.words[header::LATEST_TICKS].store(ticks, Ordering::Release);
+        clocks
+    }
+
+    // ---- threads that record ------------------------------------------------------------------
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.shared
+            .queue
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn thread_word(&self, slot: usize, word: usize) -> &AtomicU64 {
+        &self.words[THREADS + slot * THREAD + word]
+    }
+
+    pub(super) fn block(&self, number: usize) -> &'static [AtomicU64] {
+        &self.words[BLOCKS + number * self.block_words..][..self.block_words]
+    }
+
+    /// Gives the calling thread a slot. None if all are taken.
+    pub(super) fn admit(&self) -> Option<usize> {
+        let mut queue = self.lock();
+        let slots = self.words[header::SLOTS].load(Ordering::Relaxed) as usize;
+        let slot = match queue.vacant.pop() {
+            Some(slot) => slot,
+            None if slots < THREADS_MAX => {
+                self.words[header::SLOTS].store(slots as u64 + 1, Ordering::Release);
+                slots
+            }
+            None => return None,
+        };
+        for word in 1..THREAD {
+            self.thread_word(slot, word).store(0, Ordering::Relaxed);
+        }
+        let number = 1 + self.words[header::THREADS].fetch_add(1, Ordering::Relaxed);
+        let name = &self.words[THREADS + slot * THREAD + thread::NAME..];
+        // Threads that were not made by Rust have a name here only.
+        let text = std::fs::read("/proc/thread-self/comm").unwrap_or_default();
+        store_text(&name[..thread::NAME_BYTES / 8], text.trim_ascii_end());
+        let id = u64::from(affinity::thread_id()) | number << 32;
+        self.thread_word(slot, thread::ID)
+            .store(id, Ordering::Release);
+        Some(slot)
+    }
+
+    /// Counts a record of a thread without a slot.
+    pub(super) fn count_homeless(&self) {
+        self.words[header::HOMELESS].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Opens a block for the calling thread, by the law.
+    pub(super) fn open(&self, slot: usize, kept: u64, lost: u64, note: u64) -> Option<usize> {
+        // Only a guess; a thread that finds nothing asks again at its next record.
+        if self.blocks_free() == 0 && matches!(self.law, Law::DropNewest | Law::Sample) {
+            return None;
+        }
+        let mut queue = self.lock();
+        let number = loop {
+            if let Some(number) = queue.free.pop() {
+                self.shared
+                    .free
+                    .store(queue.free.len() as u64, Ordering::Relaxed);
+                break number;
+            }
+            match self.law {
+                // If all blocks are open, more threads record than there are blocks.
+                Law::Block if !queue.is_closed && (queue.taken > 0 || !queue.full.is_empty()) => {
+                    queue = self
+                        .shared
+                        .freed
+                        .wait(queue)
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                }
+                Law::DropOldest => {
+                    let oldest = queue.full.pop_front()?;
+                    self.overwrite(oldest);
+                    break oldest;
+                }
+                _ => return None,
+            }
+        };
+        let words = self.block(number);
+        let thread = self.thread_word(slot, thread::ID).load(Ordering::Relaxed) >> 32;
+        words[block::USED].store(block::RECORDS as u64, Ordering::Relaxed);
+        words[block::THREAD].store(slot as u64 | thread << 32, Ordering::Relaxed);
+        words[block::FIRST].store(kept + lost, Ordering::Relaxed);
+        words[block::KEPT].store(kept, Ordering::Relaxed);
+        words[block::NOTE].store(note, Ordering::Relaxed);
+        words[block::STATE].store(state::OPEN, Ordering::Release);
+        self.thread_word(slot, thread::BLOCK)
+            .store(number as u64 + 1, Ordering::Release);
+        Some(number)
+    }
+
+    /// Counts the records of a full block as lost; with the lock.
+    fn overwrite(&self, number: usize) {
+        let words = self.block(number);
+        let slot = words[block::THREAD].load(Ordering::Relaxed) as u32 as usize;
+        let lost = kept(words);
+        // Before the records go: a reader may count some twice, but misses none.
+        self.thread_word(slot, thread::OVERWRITTEN)
+            .fetch_add(lost, Ordering::Release);
+        words[block::STATE].store(state::FREE, Ordering::Release);
+    }
+
+    /// Queues a thread's block for a writer.
+    pub(super) fn hand_over(&self, slot: usize, number: usize, kept: u64) {
+        let mut queue = self.lock();
+        let words = self.block(number);
+        let order = 1 + self.words[header::ORDER].fetch_add(1, Ordering::Relaxed);
+        words[block::ORDER].store(order, Ordering::Relaxed);
+        words[block::STATE].store(state::FULL, Ordering::Release);
+        self.thread_word(slot, thread::KEPT)
+            .store(kept, Ordering::Relaxed);
+        self.thread_word(slot, thread::BLOCK)
+            .store(0, Ordering::Release);
+        queue.full.push_back(number);
+        drop(queue);
+        self.shared.filled.notify_one();
+    }
+
+    /// Stores the number of records that a thread has lost so far.
+    #[inline]
+    pub(super) fn note_lost(&self, slot: usize, lost: u64) {
+        self.thread_word(slot, thread::LOST)
+            .store(lost, Ordering::Release);
+    }
+
+    /// A thread has left: its account can be closed when its blocks are stored.
+    pub(super) fn leave(&self, slot: usize) {
+        self.lock().left.push(slot);
+        self.shared.filled.notify_one();
+    }
+
+    // ---- writers ------------------------------------------------------------------------------
+
+    /// The oldest full block. None if there is none.
+    pub fn try_next(&'static self) -> Option<Full> {
+        let mut queue = self.lock();
+        let number = queue.full.pop_front()?;
+        queue.taken += 1;
+        Some(self.take(number))
+    }
+
+    /// The oldest full block, after waiting for one at most for this time. At the end it waits no
+    /// more.
+    pub fn next_within(&'static self, time: Duration) -> Option<Full> {
+        let mut queue = self.lock();
+        if queue.full.is_empty() && !queue.is_closed {
+            queue = self
+                .shared
+                .filled
+                .wait_timeout(queue, time)
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .0;
+        }
+        let number = queue.full.pop_front()?;
+        queue.taken += 1;
+        Some(self.take(number))
+    }
+
+    fn take(&'static self, number: usize) -> Full {
+        self.block(number)[block::STATE].store(state::TAKEN, Ordering::Release);
+        Full {
+            journal: self,
+            number,
+        }
+    }
+
+    /// Waits for the end, at most for this time. False if it has come.
+    pub fn wait_for_end(&self, time: Duration) -> bool {
+        let queue = self.lock();
+        let waited = self
+            .shared
+            .filled
+            .wait_timeout_while(queue, time, |queue| !queue.is_closed);
+        !waited
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .0
+            .is_closed
+    }
+
+    /// Ends waiting: nobody will store any more. Threads that find no block lose their records.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.shared.filled.notify_all();
+        self.shared.freed.notify_all();
+    }
+
+    /// Whether nobody will store any more.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Marks the file as complete: a reader needs no journal.
+    pub fn mark_over(&self) {
+        self.words[header::IS_OVER].store(1, Ordering::Release);
+    }
+
+    /// Accounts of threads that have left, each once. Their blocks were handed over before; call it
+    /// with none full.
+    pub fn accounts_of_left(&self) -> Vec<Total> {
+        let mut queue = self.lock();
+        let left = std::mem::take(&mut queue.left);
+        let totals = left.iter().filter_map(|&slot| self.total(slot)).collect();
+        for slot in left {
+            // Vacated: a reader of the journal need not count it any more.
+            self.thread_word(slot, thread::ID)
+                .store(0, Ordering::Release);
+            queue.vacant.push(slot);
+        }
+        totals
+    }
+
+    /// Accounts of threads that have a slot now.
+    pub fn accounts(&self) -> Vec<Total> {
+        let _lock = self.lock();
+        let slots = self.words[header::SLOTS].load(Ordering::Acquire) as usize;
+        (0..slots).filter_map(|slot| self.total(slot)).collect()
+    }
+
+    fn total(&self, slot: usize) -> Option<Total> {
+        total_of(slot, self.block_words, &|at| {
+            self.words[at].load(Ordering::Acquire)
+        })
+    }
+
+    /// Number of records of threads that found no slot.
+    pub fn homeless(&self) -> u64 {
+        self.words[header::HOMELESS].load(Ordering::Relaxed)
+    }
+
+    /// Ends the journal while threads may still write: what they emit from here on belongs to no
+    /// account. Returns the records of open blocks, and the accounts of threads that have not left.
+    pub fn end(&self) -> (Vec<Chunk>, Vec<Total>) {
+        let mut queue = self.lock();
+        queue.is_closed = true;
+        let slots = self.words[header::SLOTS].load(Ordering::Acquire) as usize;
+        let (mut chunks, mut totals) = (Vec::new(), Vec::new());
+        for slot in (0..slots).filter(|slot| !queue.left.contains(slot)) {
+            let Some(mut total) = self.total(slot) else {
+                continue;
+            };
+            let open = self
+                .thread_word(slot, thread::BLOCK)
+                .load(Ordering::Acquire);
+            if let Some(number) = open.checked_sub(1) {
+                let chunk = chunk_of(self.block(number as usize));
+                // The thread may have gone on since the account was taken.
+                let kept = self.block(number as usize)[block::KEPT].load(Ordering::Relaxed);
+                total.emitted = kept + chunk.kept() + total.dropped;
+                chunks.push(chunk);
+            }
+            totals.push(total);
+        }
+        drop(queue);
+        self.shared.filled.notify_all();
+        self.shared.freed.notify_all();
+        (chunks, totals)
+    }
+}
+
+/// The records of a block.
+fn chunk_of(words: &[AtomicU64]) -> Chunk {
+    let word = |at: usize| words[at].load(Ordering::Acquire);
+    let used = word(block::USED) as usize;
+    let records = words[block::RECORDS..used].chunks_exact(2);
+    Chunk {
+        thread: (word(block::THREAD) >> 32) as u32,
+        first: word(block::FIRST),
+        note: word(block::NOTE) as u32,
+        records: records
+            .map(|pair| {
+                [
+                    pair[0].load(Ordering::Relaxed),
+                    pair[1].load(Ordering::Relaxed),
+                ]
+            })
+            .collect(),
+    }
+}
+
+/// Number of records of a block, gaps not counted.
+fn kept(words: &[AtomicU64]) -> u64 {
+    let used = words[block::USED].load(Ordering::Acquire) as usize;
+    words[block::RECORDS..used]
+        .iter()
+        .step_by(2)
+        .filter(|word| word.load(Ordering::Relaxed) >> 56 != GAP_TYPE)
+        .count() as u64
+}
+
+const GAP_TYPE: u64 = super::layout::GAP >> 56;
+
+/// A thread's account in a journal's words.
+pub(super) fn total_of(
+    slot: usize,
+    block_words: usize,
+    word: &dyn Fn(usize) -> u64,
+) -> Option<Total> {
+    let base = THREADS + slot * THREAD;
+    let id = word(base + thread::ID);
+    if id == 0 {
+        return None;
+    }
+    let dropped = word(base + thread::LOST);
+    let kept = match word(base + thread::BLOCK).checked_sub(1) {
+        None => word(base + thread::KEPT),
+        Some(open) => {
+            let start = BLOCKS + open as usize * block_words;
+            let used = word(start + block::USED) as usize;
+            let records = (block::RECORDS..used.min(block_words)).step_by(2);
+            let is_kept = |record: &usize| word(start + record) >> 56 != GAP_TYPE;
+            word(start + block::KEPT) + records.filter(is_kept).count() as u64
+        }
+    };
+    let mut name = Vec::new();
+    for nth in 0..thread::NAME_BYTES / 8 {
+        name.extend(word(base + thread::NAME + nth).to_ne_bytes());
+    }
+    name.retain(|&byte| byte != 0);
+    Some(Total {
+        thread: (id >> 32) as u32,
+        id: id as u32,
+        name: String::from_utf8_lossy(&name).into_owned(),
+        emitted: kept + dropped,
+        dropped,
+        overwritten: word(base + thread::OVERWRITTEN),
+        refused: word(base + thread::REFUSED),
+    })
+}
+
+/// The names from a word of the names on, and the word behind them.
+pub(super) fn names(from: usize, word: &dyn Fn(usize) -> u64) -> (Vec<(u32, String)>, usize) {
+    let used = (word(header::NAME_WORDS) as usize).min(NAME_WORDS_MAX);
+    let (mut at, mut names) = (from, Vec::new());
+    while at < used {
+        let bytes = word(NAMES + at) as usize;
+        let words = bytes.div_ceil(8);
+        if at + 1 + words > used {
+            break;
+        }
+        let mut text: Vec<u8> = (0..words)
+            .flat_map(|nth| word(NAMES + at + 1 + nth).to_ne_bytes())
+            .collect();
+        text.truncate(bytes);
+        names.push((at as u32, String::from_utf8_lossy(&text).into_owned()));
+        at += 1 + words;
+    }
+    (names, at)
+}
+
+/// Stores a text, cut to the words there are.
+fn store_text(words: &[AtomicU64], text: &[u8]) {
+    for (word, bytes) in words.iter().zip(text.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+    }
+}
+
+/// The words of a journal that are its user's.
+#[derive(Clone, Copy)]
+pub struct UserWords(&'static [AtomicU64]);
+
+impl UserWords {
+    /// Those of a journal's file. None if it is no journal, or cannot be mapped.
+    #[must_use]
+    pub fn of(file: &File) -> Option<UserWords> {
+        let words = shared::map(file, HEADER * 8).ok()?;
+        let word = |at: usize| words[at].load(Ordering::Acquire);
+        let is_journal = word(header::MAGIC) == MAGIC && word(header::VERSION) == VERSION;
+        is_journal.then_some(UserWords(words))
+    }
+
+    /// The number of the journal's process.
+    #[must_use]
+    pub fn process(self) -> u32 {
+        self.0[header::PROCESS].load(Ordering::Relaxed) as u32
+    }
+
+    /// A word.
+    ///
+    /// # Panics
+    /// There are 64.
+    #[must_use]
+    pub fn word(self, number: usize) -> &'static AtomicU64 {
+        assert!(number < header::USER_WORDS, "{number} of 64 words");
+        &self.0[header::USER + number]
+    }
+}
+
+/// A block that a writer has. Dropped, it is free again.
+pub struct Full {
+    journal: &'static Journal,
+    number: usize,
+}
+
+impl Full {
+    fn word(&self, at: usize) -> u64 {
+        self.journal.block(self.number)[at].load(Ordering::Acquire)
+    }
+
+    /// The number of the thread that wrote it.
+    #[must_use]
+    pub fn thread(&self) -> u32 {
+        (self.word(block::THREAD) >> 32) as u32
+    }
+
+    /// Number of records that the thread emitted before the block's first one.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.word(block::FIRST)
+    }
+
+    /// The thread's word from the moment when it opened the block.
+    #[must_use]
+    pub fn note(&self) -> u64 {
+        self.word(block::NOTE)
+    }
+
+    /// Its records, in the order of writing.
+    pub fn records(&self) -> impl Iterator<Item = [u64; 2]> + '_ {
+        let words = &self.journal.block(self.number)[block::RECORDS..];
+        words
+            .chunks_exact(2)
+            .take((self.word(block::USED) as usize - block::RECORDS) / 2)
+            .map(|pair| {
+                [
+                    pair[0].load(Ordering::Relaxed),
+                    pair[1].load(Ordering::Relaxed),
+                ]
+            })
+    }
+
+    /// Counts its records as lost, since the file does not take them.
+    pub fn refuse(self) {
+        let lost = kept(self.journal.block(self.number));
+        let slot = self.word(block::THREAD) as u32 as usize;
+        self.journal
+            .thread_word(slot, thread::REFUSED)
+            .fetch_add(lost, Ordering::Release);
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        let journal = self.journal;
+        let mut queue = journal.lock();
+        journal.block(self.number)[block::STATE].store(state::FREE, Ordering::Release);
+        queue.taken -= 1;
+        queue.free.push(self.number);
+        journal
+            .shared
+            .free
+            .store(queue.free.len() as u64, Ordering::Relaxed);
+        drop(queue);
+        journal.shared.freed.notify_one();
+    }
+}
+
+const _: () = assert!(HEADER > header::USER + header::USER_WORDS);

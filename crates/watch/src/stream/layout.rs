@@ -1,0 +1,222 @@
+//! Layout of a journal. It consists of 64-bit words in the machine's byte order.
+//!
+//! ```text
+//! header ─ names ─ threads ─ blocks
+//! ```
+//!
+//! | word | written by | read by |
+//! |---|---|---|
+//! | header: constants | the beginner | all |
+//! | header: clocks | the writer | readers |
+//! | names | whoever adds one, under the journal's lock | readers |
+//! | thread: kept, lost, block | the thread | all |
+//! | thread: overwritten | whoever overwrites a block, by addition | all |
+//! | thread: refused | the writer | all |
+//! | block: thread, first, kept, note | the thread that opens it | all |
+//! | block: count, records | the thread that has it open | the writer, readers |
+//! | block: state | under the journal's lock | readers |
+//!
+//! A thread has emitted what it has kept and what it has lost. The first is in its own words, or in
+//! its open block's if it has one; so one store changes the account, and it is right whenever the
+//! process dies.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Name of a journal's mappings in memory, and the end of its file's name.
+pub const NAME: &str = "hearth-journal";
+
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HEARTHJO");
+pub(crate) const VERSION: u64 = 1;
+
+/// Bits of a record's first word that hold its time, in ticks since the journal began. The type of
+/// the record is above them.
+pub const TICKS: u64 = (1 << 56) - 1;
+
+/// Type of a record that stands for lost ones: their number is in the second word.
+pub const GAP: u64 = 0xff << 56;
+
+/// Words of the header.
+pub(crate) mod header {
+    pub(crate) const MAGIC: usize = 0;
+    pub(crate) const VERSION: usize = 1;
+    pub(crate) const BLOCKS: usize = 2;
+    pub(crate) const BLOCK_WORDS: usize = 3;
+    pub(crate) const LAW: usize = 4;
+    /// 1: the time stamp counter; 0: nanoseconds of the system's.
+    pub(crate) const SOURCE: usize = 5;
+    /// The beginning by the ticks, the system's steady clock, and the wall's in nanoseconds.
+    pub(crate) const BEGIN_TICKS: usize = 6;
+    pub(crate) const BEGIN_NS: usize = 7;
+    pub(crate) const BEGIN_WALL: usize = 8;
+    /// The latest moment at which all clocks were read.
+    pub(crate) const LATEST_TICKS: usize = 9;
+    pub(crate) const LATEST_NS: usize = 10;
+    pub(crate) const LATEST_WALL: usize = 11;
+    pub(crate) const PROCESS: usize = 12;
+    /// Number of thread slots ever used, and of threads.
+    pub(crate) const SLOTS: usize = 13;
+    pub(crate) const THREADS: usize = 18;
+    /// Words of names.
+    pub(crate) const NAME_WORDS: usize = 14;
+    /// Number of records of threads that found no slot.
+    pub(crate) const HOMELESS: usize = 15;
+    /// 1 at an orderly end: the file has everything.
+    pub(crate) const IS_OVER: usize = 16;
+    /// Number of blocks handed over.
+    pub(crate) const ORDER: usize = 17;
+    /// Words for the journal's user.
+    pub(crate) const USER: usize = 64;
+    pub(crate) const USER_WORDS: usize = 64;
+}
+pub(crate) const HEADER: usize = 512;
+
+pub(crate) const NAMES: usize = HEADER;
+pub(crate) const NAME_WORDS_MAX: usize = 1 << 18;
+
+pub(crate) const THREADS: usize = NAMES + NAME_WORDS_MAX;
+/// Most threads that write into a journal at a time.
+pub const THREADS_MAX: usize = 1 << 14;
+pub(crate) const THREAD: usize = 16;
+/// Words of a thread.
+pub(crate) mod thread {
+    /// The kernel's number, and above 32 bits the thread's number in the journal, from 1; 0 for an
+    /// unused slot.
+    pub(crate) const ID: usize = 0;
+    /// 0, or 1 and its open block.
+    pub(crate) const BLOCK: usize = 1;
+    /// Records written into blocks that were handed over.
+    pub(crate) const KEPT: usize = 2;
+    /// Records lost because the thread found no block, or left out by its own choice.
+    pub(crate) const LOST: usize = 3;
+    /// Records lost in blocks that were overwritten before they were stored.
+    pub(crate) const OVERWRITTEN: usize = 4;
+    /// Records lost because the file took no more.
+    pub(crate) const REFUSED: usize = 5;
+    pub(crate) const NAME: usize = 6;
+    pub(crate) const NAME_BYTES: usize = 16;
+}
+
+pub(crate) const BLOCKS: usize = THREADS + THREADS_MAX * THREAD;
+/// Words of a block before its records.
+pub(crate) mod block {
+    pub(crate) const STATE: usize = 0;
+    /// The thread's slot, and above 32 bits its number.
+    pub(crate) const THREAD: usize = 1;
+    /// Number of records that the thread emitted before.
+    pub(crate) const FIRST: usize = 2;
+    /// A word of the thread's user from the moment when it opened the block.
+    pub(crate) const NOTE: usize = 3;
+    /// One more than the number of blocks handed over before.
+    pub(crate) const ORDER: usize = 4;
+    /// Words used, including these.
+    pub(crate) const USED: usize = 5;
+    /// Records that the thread wrote into blocks before.
+    pub(crate) const KEPT: usize = 6;
+    pub(crate) const RECORDS: usize = 8;
+}
+
+/// States of a block.
+pub(crate) mod state {
+    pub(crate) const FREE: u64 = 0;
+    pub(crate) const OPEN: u64 = 1;
+    pub(crate) const FULL: u64 = 2;
+    /// A writer stores it.
+    pub(crate) const TAKEN: u64 = 3;
+}
+
+/// Fewest records of a block.
+pub const RECORDS_MIN: usize = 4;
+/// Words of a usual block: 64 KiB.
+const BLOCK_WORDS: usize = 1 << 13;
+
+/// Number and size of a journal's blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of blocks, two at least.
+    pub blocks: usize,
+    /// Records of a block, at least [`RECORDS_MIN`].
+    pub records: usize,
+}
+
+impl Shape {
+    /// Blocks of 64 KiB, of about `bytes` together.
+    #[must_use]
+    pub fn for_bytes(bytes: u64) -> Shape {
+        Shape {
+            blocks: (bytes as usize / (BLOCK_WORDS * 8)).max(2),
+            records: (BLOCK_WORDS - block::RECORDS) / 2,
+        }
+    }
+
+    pub(crate) fn block_words(self) -> usize {
+        // Whole cache lines: two threads' blocks share none.
+        (block::RECORDS + 2 * self.records.max(RECORDS_MIN)).next_multiple_of(8)
+    }
+
+    /// Bytes of a journal of this shape. It uses memory as it is touched.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        ((BLOCKS + self.blocks.max(2) * self.block_words()) * 8) as u64
+    }
+}
+
+/// Consequence of records that come faster than they are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// The thread waits for a free block. Nothing is lost while the file takes records.
+    Block,
+    /// New records are dropped until a block is free.
+    #[default]
+    DropNewest,
+    /// The oldest full block is overwritten.
+    DropOldest,
+    /// Samples whole trees of calls, one in 2, 4, 8 or more as blocks become few; if none is left,
+    /// new records are dropped.
+    Sample,
+}
+
+impl Law {
+    /// All laws.
+    pub const ALL: [Law; 4] = [Law::Block, Law::DropNewest, Law::DropOldest, Law::Sample];
+
+    /// Its name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Law::Block => "block",
+            Law::DropNewest => "drop-newest",
+            Law::DropOldest => "drop-oldest",
+            Law::Sample => "sample",
+        }
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self as u64
+    }
+
+    pub(crate) fn of_number(number: u64) -> Option<Law> {
+        Law::ALL.into_iter().find(|law| law.number() == number)
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Law {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Law, String> {
+        Law::ALL
+            .into_iter()
+            .find(|law| law.name() == text)
+            .ok_or_else(|| {
+                format!(
+                    "'{text}' is no law of loss; write block, drop-newest, drop-oldest or sample"
+                )
+            })
+    }
+}

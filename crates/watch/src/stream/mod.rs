@@ -1,0 +1,47 @@
+//! Streams of records from many threads, with an exact account of what was lost.
+//!
+//! Each thread writes records of two words into blocks of its own, in memory that outlives the
+//! process. Full blocks queue for a writer, which stores them as chunks of a file. A *law* says
+//! what happens when records come faster than they are stored: the thread waits, or the newest or
+//! the oldest records are dropped, and counted. Whatever ends the program, for each thread
+//!
+//! ```text
+//! emitted = stored + lost
+//! ```
+//!
+//! holds in the file together with the journal, as these blocks are called. See
+//! `docs/internals/streams.md`.
+//!
+//! ```
+//! use hearth_watch::stream::{Journal, Law, Shape, Tape};
+//!
+//! let shape = Shape::for_bytes(1 << 20);
+//! let file = hearth_sys::shared::memory_file("example", shape.bytes())?;
+//! let journal = Journal::begin(&file, shape, Law::DropNewest)?;
+//! let tape = Tape::new();
+//! if !tape.write(7, 8) {
+//!     // A new thread, or a full block.
+//!     tape.turn(journal, 0);
+//!     assert!(tape.write(7, 8));
+//! }
+//! tape.close();
+//! let full = journal.try_next().expect("one block was handed over");
+//! assert_eq!(full.records().collect::<Vec<_>>(), [[7, 8]]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chunk;
+mod journal;
+pub(crate) mod layout;
+mod reader;
+mod remains;
+mod tape;
+mod writer;
+
+pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
+pub use journal::{Full, Journal, Total, UserWords};
+pub use layout::{GAP, Law, NAME, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
+pub use reader::{Log, Unread};
+pub use remains::Remains;
+pub use tape::Tape;
+pub use writer::{FileSink, Sink, Writer};

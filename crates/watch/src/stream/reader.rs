@@ -1,0 +1,177 @@
+//! A stream as a whole: its file, with the journal where the program was killed or still runs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use super::chunk::{Chunk, Chunks, Clocks, Damage, Head, Said};
+use super::journal::Total;
+use super::remains::Remains;
+
+/// A stream that is read from beginning to end.
+pub struct Log {
+    head: Head,
+    /// Names by their numbers, as far as they were read.
+    pub names: BTreeMap<u32, String>,
+    /// Readings of the clocks, as far as they were read.
+    pub clocks: Vec<Clocks>,
+    /// The last account of each thread.
+    pub totals: BTreeMap<u32, Total>,
+    /// Records of threads that found no slot.
+    pub homeless: u64,
+    /// Whether the program ended in order.
+    pub has_ended: bool,
+    /// Damaged places, in words.
+    pub damages: Vec<String>,
+    chunks: Box<dyn Iterator<Item = Result<Said, Damage>>>,
+    /// Blocks of the journal, the last first, for when the file is at its end.
+    left: Vec<Chunk>,
+    /// Number of the next record of each thread.
+    next: BTreeMap<u32, u64>,
+    /// Records read of each thread.
+    stored: BTreeMap<u32, u64>,
+}
+
+/// Reason for which a stream cannot be read at all.
+#[derive(Debug)]
+pub enum Unread {
+    /// The file cannot be opened or read.
+    File(io::Error),
+    /// It is something else.
+    NoStream,
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unread::File(error) => error.fmt(f),
+            Unread::NoStream => f.write_str("it is no file of a stream"),
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+impl Log {
+    /// Reads a file, and its journal if that is still there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no stream's.
+    pub fn open(path: &Path) -> Result<Log, Unread> {
+        let file = File::open(path).map_err(Unread::File)?;
+        let mut log = Log::of(BufReader::new(file))?;
+        if !log.head.journal.is_empty()
+            && let Ok(journal) = File::open(&log.head.journal)
+            && let Ok(remains) = Remains::of_file(&journal)
+            && remains.process == log.head.process
+        {
+            log.add(remains);
+        }
+        Ok(log)
+    }
+
+    /// Reads chunks.
+    ///
+    /// # Errors
+    /// They cannot be read, or are none.
+    pub fn of(from: impl Read + 'static) -> Result<Log, Unread> {
+        let mut chunks = Chunks::new(from);
+        let head = match chunks.next() {
+            Some(Ok(Said::Head(head))) => head,
+            Some(Err(Damage::Read(error))) => return Err(Unread::File(error)),
+            _ => return Err(Unread::NoStream),
+        };
+        Ok(Log {
+            head,
+            names: BTreeMap::new(),
+            clocks: Vec::new(),
+            totals: BTreeMap::new(),
+            homeless: 0,
+            has_ended: false,
+            damages: Vec::new(),
+            chunks: Box::new(chunks),
+            left: Vec::new(),
+            next: BTreeMap::new(),
+            stored: BTreeMap::new(),
+        })
+    }
+
+    /// Adds a journal that was read after the file, or with it at rest.
+    pub fn add(&mut self, remains: Remains) {
+        self.names.extend(remains.names);
+        self.homeless = remains.homeless;
+        self.clocks.push(remains.clocks);
+        for total in remains.totals {
+            self.totals.insert(total.thread, total);
+        }
+        self.left = remains.left;
+        self.left.reverse();
+    }
+
+    /// The beginning of the file.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The next run of records, with the number of records of its thread that are missing before
+    /// it. None at the end, when the accounts are complete.
+    pub fn next_chunk(&mut self) -> Option<(u64, Chunk)> {
+        loop {
+            match self.chunks.next() {
+                Some(Ok(Said::Records(chunk))) => {
+                    if let Some(found) = self.take(chunk) {
+                        return Some(found);
+                    }
+                }
+                Some(Ok(Said::Names(names))) => self.names.extend(names),
+                Some(Ok(Said::Clocks(clocks))) => self.clocks.push(clocks),
+                // The journal's are newer.
+                Some(Ok(Said::Total(total))) => {
+                    let known = self.totals.entry(total.thread).or_default();
+                    if known.emitted <= total.emitted {
+                        *known = total;
+                    }
+                }
+                Some(Ok(Said::End(homeless))) => {
+                    self.has_ended = true;
+                    self.homeless = homeless;
+                }
+                Some(Ok(Said::Head(_))) => {}
+                Some(Err(damage)) => self.damages.push(damage.to_string()),
+                None => break,
+            }
+        }
+        while let Some(chunk) = self.left.pop() {
+            if let Some(found) = self.take(chunk) {
+                return Some(found);
+            }
+        }
+        self.clocks.sort_by_key(|clocks| clocks.ticks);
+        None
+    }
+
+    /// A chunk that was not read before, and the number of records missing before it.
+    fn take(&mut self, chunk: Chunk) -> Option<(u64, Chunk)> {
+        let next = self.next.entry(chunk.thread).or_default();
+        if chunk.records.is_empty() || chunk.first < *next {
+            return None;
+        }
+        let missing = chunk.first - *next;
+        *next = chunk.first + chunk.emitted();
+        *self.stored.entry(chunk.thread).or_default() += chunk.kept();
+        Some((missing, chunk))
+    }
+
+    /// For each thread, its account and the number of its records that were read. To be called at
+    /// the end.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<(Total, u64)> {
+        let stored = |thread| self.stored.get(&thread).copied().unwrap_or(0);
+        self.totals
+            .values()
+            .map(|total| (total.clone(), stored(total.thread)))
+            .collect()
+    }
+}

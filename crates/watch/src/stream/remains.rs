@@ -1,0 +1,124 @@
+//! A journal as another process sees it: after its program was killed, or while it runs.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::chunk::{Chunk, Clocks};
+use super::journal::{Total, names, total_of};
+use super::layout::{BLOCKS, Law, MAGIC, TICKS, VERSION, block, header, state};
+
+/// Contents of a journal.
+#[derive(Clone, Debug, Default)]
+pub struct Remains {
+    /// The number of the process.
+    pub process: u32,
+    /// Its law of loss.
+    pub law: Law,
+    /// Whether the file has everything already.
+    pub is_over: bool,
+    /// All names by their numbers.
+    pub names: Vec<(u32, String)>,
+    /// The latest reading of the clocks.
+    pub clocks: Clocks,
+    /// Accounts of the threads that had a slot.
+    pub totals: Vec<Total>,
+    /// Records of threads that found no slot.
+    pub homeless: u64,
+    /// Blocks that were not freed, in the order in which they were handed over, open ones last. The
+    /// file may have some of them.
+    pub left: Vec<Chunk>,
+    /// The journal's clock is the time stamp counter.
+    pub is_tsc: bool,
+}
+
+impl Remains {
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// It is none, or of another version of this crate, or cannot be read.
+    pub fn of_file(file: &File) -> io::Result<Remains> {
+        let unfit = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+        let head = words_at(file, 0, BLOCKS)?;
+        if head[header::MAGIC] != MAGIC {
+            return Err(unfit("it is no journal"));
+        }
+        if head[header::VERSION] != VERSION {
+            return Err(unfit("it is a journal of another version of Hearth"));
+        }
+        let (count, block_words) = (head[header::BLOCKS], head[header::BLOCK_WORDS]);
+        let is_sane = (2..1 << 24).contains(&count) && (16..1 << 24).contains(&block_words);
+        if !is_sane {
+            return Err(unfit("its header is damaged"));
+        }
+        let block_words = block_words as usize;
+        let rest = words_at(file, BLOCKS, count as usize * block_words)?;
+        let word = |at: usize| match at.checked_sub(BLOCKS) {
+            Some(at) => rest.get(at).copied().unwrap_or(0),
+            None => head[at],
+        };
+        let begin = head[header::BEGIN_TICKS];
+        let slots = head[header::SLOTS] as usize;
+        Ok(Remains {
+            process: head[header::PROCESS] as u32,
+            law: Law::of_number(head[header::LAW]).unwrap_or_default(),
+            is_over: head[header::IS_OVER] != 0,
+            names: names(0, &word).0,
+            clocks: Clocks {
+                ticks: head[header::LATEST_TICKS].wrapping_sub(begin) & TICKS,
+                ns: head[header::LATEST_NS].saturating_sub(head[header::BEGIN_NS]),
+                wall: head[header::LATEST_WALL],
+            },
+            totals: (0..slots.min(super::THREADS_MAX))
+                .filter_map(|slot| total_of(slot, block_words, &word))
+                .collect(),
+            homeless: head[header::HOMELESS],
+            left: blocks(&rest, block_words),
+            is_tsc: head[header::SOURCE] == 1,
+        })
+    }
+}
+
+fn blocks(words: &[u64], block_words: usize) -> Vec<Chunk> {
+    let mut left: Vec<(u64, Chunk)> = words
+        .chunks_exact(block_words)
+        .filter_map(|words| {
+            let order = match words[block::STATE] {
+                state::OPEN => u64::MAX,
+                state::FULL | state::TAKEN => words[block::ORDER],
+                _ => return None,
+            };
+            let used = (words[block::USED] as usize).clamp(block::RECORDS, block_words);
+            let records = words[block::RECORDS..used]
+                .chunks_exact(2)
+                .map(|pair| [pair[0], pair[1]]);
+            let chunk = Chunk {
+                thread: (words[block::THREAD] >> 32) as u32,
+                first: words[block::FIRST],
+                note: words[block::NOTE] as u32,
+                records: records.collect(),
+            };
+            Some((order, chunk))
+        })
+        .collect();
+    left.sort_by_key(|(order, _)| *order);
+    left.into_iter().map(|(_, chunk)| chunk).collect()
+}
+
+/// Reads words of a file; what lies behind its end is zero.
+fn words_at(file: &File, from: usize, count: usize) -> io::Result<Vec<u64>> {
+    let mut bytes = vec![0; count * 8];
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], (from * 8 + done) as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let words = bytes.chunks_exact(8);
+    Ok(words
+        .map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
+        .collect())
+}

@@ -1,0 +1,245 @@
+//! The writer: stores full blocks as chunks, and says what was lost.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
+
+use super::chunk::{Encoding, Head, Said, append_records, write_chunk};
+use super::journal::{Full, Journal, Total};
+
+/// Time between two readings of the clocks, and two accounts.
+const ACCOUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// Destination of chunks.
+pub trait Sink {
+    /// Stores some whole chunks, or nothing.
+    ///
+    /// # Errors
+    /// It takes no more; a later call may succeed.
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()>;
+}
+
+/// Chunks in memory.
+impl Sink for Vec<u8> {
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
+        self.extend(chunks);
+        Ok(())
+    }
+}
+
+/// Nowhere: for measuring.
+impl Sink for io::Sink {
+    fn store(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Box<dyn Sink + Send> {
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
+        self.as_mut().store(chunks)
+    }
+}
+
+/// A file that contains whole chunks only, however often the disk is full.
+pub struct FileSink {
+    file: File,
+    bytes: u64,
+}
+
+impl FileSink {
+    /// Writes to a file from its beginning.
+    #[must_use]
+    pub fn new(file: File) -> FileSink {
+        FileSink { file, bytes: 0 }
+    }
+}
+
+impl Sink for FileSink {
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all(chunks);
+        match written {
+            Ok(()) => self.bytes += chunks.len() as u64,
+            // A pipe cannot be shortened: there a reader skips the rest of the chunk.
+            Err(_) => {
+                let _ = self.file.set_len(self.bytes);
+                let _ = self.file.seek(SeekFrom::Start(self.bytes));
+            }
+        }
+        written
+    }
+}
+
+/// Stores a journal's blocks.
+pub struct Writer<S> {
+    journal: &'static Journal,
+    sink: S,
+    encoding: Encoding,
+    /// Word of the first name that is not stored.
+    names: usize,
+    payload: Vec<u8>,
+    out: Vec<u8>,
+    accounted: Instant,
+    /// The head of the file, until it is stored.
+    head: Option<Head>,
+    /// Accounts of ended threads, and of all at the end; how many of them are not stored.
+    totals: Vec<Total>,
+    unstored: usize,
+    failure: Option<io::Error>,
+}
+
+impl<S: Sink> Writer<S> {
+    /// A writer for a journal, one of however many.
+    pub fn new(journal: &'static Journal, sink: S, head: Head, encoding: Encoding) -> Writer<S> {
+        Writer {
+            journal,
+            sink,
+            encoding,
+            names: 0,
+            payload: Vec::new(),
+            out: Vec::new(),
+            accounted: Instant::now(),
+            head: Some(head),
+            totals: Vec::new(),
+            unstored: 0,
+            failure: None,
+        }
+    }
+
+    /// The last reason for which the sink took no more, since the last call.
+    pub fn failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+
+    /// The sink.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Stores full blocks for as long as there are some, after waiting for the first; then, if it
+    /// is time, an account. False when the journal is closed and has none left.
+    pub fn step(&mut self, wait: Duration) -> bool {
+        let mut next = self.journal.next_within(wait);
+        let has_come = next.is_some();
+        while let Some(full) = next {
+            self.store(full);
+            next = self.journal.try_next();
+        }
+        self.account_if_time();
+        has_come || !self.journal.is_closed()
+    }
+
+    /// Stores one block, or counts it as refused.
+    pub fn store(&mut self, full: Full) {
+        self.out.clear();
+        self.put_beginnings();
+        let place = (full.thread(), full.first(), full.note() as u32);
+        append_records(
+            place,
+            self.encoding,
+            full.records(),
+            &mut self.payload,
+            &mut self.out,
+        );
+        if !self.flush() {
+            full.refuse();
+        }
+    }
+
+    /// Stores an account if the last one is a second old.
+    pub fn account_if_time(&mut self) {
+        if self.accounted.elapsed() >= ACCOUNT_EVERY {
+            self.account();
+        }
+    }
+
+    /// Accounts of all threads at the end, after [`finish`](Writer::finish).
+    #[must_use]
+    pub fn totals(&self) -> &[Total] {
+        &self.totals
+    }
+
+    /// Stores a reading of the clocks and the accounts of all threads.
+    pub fn account(&mut self) {
+        self.accounted = Instant::now();
+        self.out.clear();
+        self.put_beginnings();
+        let clocks = self.journal.note_clocks();
+        write_chunk(&Said::Clocks(clocks), self.encoding, &mut self.out);
+        self.put_ended();
+        for total in self.journal.accounts() {
+            write_chunk(&Said::Total(total), self.encoding, &mut self.out);
+        }
+        if self.flush() {
+            self.unstored = 0;
+        }
+    }
+
+    fn put_ended(&mut self) {
+        let ended = self.journal.accounts_of_left();
+        self.unstored += ended.len();
+        self.totals.extend(ended);
+        for total in &self.totals[self.totals.len() - self.unstored..] {
+            write_chunk(&Said::Total(total.clone()), self.encoding, &mut self.out);
+        }
+    }
+
+    /// Stores what is left, with what threads that still run have in open blocks, and ends the
+    /// file. False if the file does not have everything: then the journal is still needed.
+    pub fn finish(&mut self) -> bool {
+        let (chunks, totals) = self.journal.end();
+        while let Some(full) = self.journal.try_next() {
+            self.store(full);
+        }
+        self.out.clear();
+        self.put_beginnings();
+        for chunk in chunks {
+            write_chunk(&Said::Records(chunk), self.encoding, &mut self.out);
+        }
+        let clocks = self.journal.note_clocks();
+        write_chunk(&Said::Clocks(clocks), self.encoding, &mut self.out);
+        self.put_ended();
+        for total in &totals {
+            write_chunk(&Said::Total(total.clone()), self.encoding, &mut self.out);
+        }
+        let ended = self.totals.len();
+        self.totals.extend(totals);
+        let homeless = self.journal.homeless();
+        write_chunk(&Said::End(homeless), self.encoding, &mut self.out);
+        let is_whole = self.flush();
+        if is_whole {
+            self.unstored = 0;
+            self.journal.mark_over();
+        } else {
+            // It may be tried again.
+            self.totals.truncate(ended);
+        }
+        is_whole
+    }
+
+    /// The head and new names: before the records that need them.
+    fn put_beginnings(&mut self) {
+        if let Some(head) = &self.head {
+            write_chunk(&Said::Head(head.clone()), self.encoding, &mut self.out);
+        }
+        let (names, _) = self.journal.names_from(self.names);
+        if !names.is_empty() {
+            write_chunk(&Said::Names(names), self.encoding, &mut self.out);
+        }
+    }
+
+    /// Stores what was put together.
+    fn flush(&mut self) -> bool {
+        let names = self.journal.names_from(self.names).1;
+        match self.sink.store(&self.out) {
+            Ok(()) => {
+                self.head = None;
+                self.names = names;
+                true
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                false
+            }
+        }
+    }
+}
