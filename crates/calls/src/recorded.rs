@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use hearth_text::cause;
 use hearth_watch::stream::{Clocks, Head, Law, Log, Unread};
 
 use crate::steps::{Step, Threads};
@@ -218,7 +219,7 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.why {
-            Unread::File(error) => write!(f, "could not read {path} ({error})"),
+            Unread::File(error) => write!(f, "cannot read {path}: {}", cause(error)),
             Unread::NoStream => write!(
                 f,
                 "{path} holds no records of probes; name a file that a monitor wrote"

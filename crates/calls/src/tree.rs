@@ -34,12 +34,26 @@ pub struct Node {
 pub struct Tree {
     /// The root, and all nodes.
     pub nodes: Vec<Node>,
-    /// Lengths in nanoseconds, by the probes' numbers.
-    pub lengths: BTreeMap<u32, Histogram<u64>>,
-    /// Numbers of calls from one probe directly within another, or within none.
-    pub edges: BTreeMap<(Option<u32>, u32), u64>,
     /// Number of gaps, and of records missing in them.
     pub gaps: (u64, u64),
+    /// Lengths of the calls in nanoseconds, by the places of the probes.
+    lengths: Vec<Histogram<u64>>,
+    /// Places of the probes' histograms, by the probes' numbers.
+    probes: HashMap<u32, usize>,
+    /// Places of nodes, by the nodes around them and the probes.
+    places: HashMap<(usize, Option<u32>), usize>,
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree {
+            nodes: vec![Node::default()],
+            gaps: (0, 0),
+            lengths: Vec::new(),
+            probes: HashMap::new(),
+            places: HashMap::new(),
+        }
+    }
 }
 
 impl Tree {
@@ -48,18 +62,13 @@ impl Tree {
     /// # Errors
     /// The file cannot be read.
     pub fn of(recorded: &Recorded) -> Result<Tree, Unreadable> {
-        let mut tree = Tree {
-            nodes: vec![Node::default()],
-            lengths: BTreeMap::new(),
-            edges: BTreeMap::new(),
-            gaps: (0, 0),
-        };
-        let mut places: HashMap<(usize, Option<u32>), usize> = HashMap::new();
-        recorded.visit(|step| tree.add(&mut places, step))?;
+        let mut tree = Tree::default();
+        recorded.visit(|step| tree.add(step))?;
         Ok(tree)
     }
 
-    fn add(&mut self, places: &mut HashMap<(usize, Option<u32>), usize>, step: Step<'_>) {
+    /// Adds a step.
+    pub fn add(&mut self, step: Step<'_>) {
         match step {
             Step::Begins { .. } => {}
             Step::Gap { records, .. } => {
@@ -69,16 +78,7 @@ impl Tree {
             Step::Ends { call, around } => {
                 let mut place = 0;
                 for &name in around.iter().chain([&call.name]) {
-                    place = *places.entry((place, name)).or_insert_with(|| {
-                        let new = self.nodes.len();
-                        self.nodes[place].within.push(new);
-                        self.nodes.push(Node {
-                            name,
-                            around: place,
-                            ..Node::default()
-                        });
-                        new
-                    });
+                    place = self.place(place, name);
                 }
                 let node = &mut self.nodes[place];
                 node.calls += 1;
@@ -86,20 +86,56 @@ impl Tree {
                     Some(length) => {
                         node.total += length;
                         node.own += length.saturating_sub(call.within);
-                        if let Some(name) = call.name {
-                            // Lengths up to an hour have their digits; longer ones count as one.
-                            let histogram = self.lengths.entry(name).or_insert_with(histogram);
-                            histogram.saturating_record(length);
-                        }
+                        self.record(call.name, length);
                     }
                     None => node.unknown += 1,
                 }
-                if let Some(name) = call.name {
-                    let outer = around.last().copied().flatten();
-                    *self.edges.entry((outer, name)).or_default() += 1;
-                }
             }
         }
+    }
+
+    /// The node of a probe within another node.
+    fn place(&mut self, around: usize, name: Option<u32>) -> usize {
+        *self.places.entry((around, name)).or_insert_with(|| {
+            let new = self.nodes.len();
+            self.nodes[around].within.push(new);
+            self.nodes.push(Node {
+                name,
+                around,
+                ..Node::default()
+            });
+            new
+        })
+    }
+
+    fn record(&mut self, name: Option<u32>, length: u64) {
+        let Some(name) = name else { return };
+        let place = *self.probes.entry(name).or_insert_with(|| {
+            self.lengths.push(histogram());
+            self.lengths.len() - 1
+        });
+        // Lengths up to an hour have their digits; longer ones count as one.
+        self.lengths[place].saturating_record(length);
+    }
+
+    /// Lengths of a probe's calls in nanoseconds. None if none is known.
+    #[must_use]
+    pub fn lengths(&self, name: u32) -> Option<&Histogram<u64>> {
+        self.probes.get(&name).map(|&place| &self.lengths[place])
+    }
+
+    /// Numbers of calls from one probe directly within another, or within none.
+    #[must_use]
+    pub fn edges(&self) -> BTreeMap<(Option<u32>, u32), u64> {
+        let mut edges = BTreeMap::new();
+        for node in &self.nodes {
+            if let Some(name) = node.name {
+                *edges
+                    .entry((self.nodes[node.around].name, name))
+                    .or_default() += node.calls;
+            }
+        }
+        edges
     }
 
     /// Visits the nodes depth first, each with its depth.

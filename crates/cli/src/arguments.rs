@@ -16,12 +16,14 @@ pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
 pub(crate) mod top;
+pub(crate) mod watch;
 
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::PlaceArguments;
 use top::Top;
+use watch::Watch;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -94,6 +96,7 @@ pub(crate) enum Command {
     Locality(Locality),
     Heap(Heap),
     Top(Top),
+    Watch(Watch),
     Study(Study),
     Completions(Completions),
     Man(Man),

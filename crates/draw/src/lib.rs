@@ -49,6 +49,8 @@ pub mod spans;
 
 pub mod ring;
 
+pub mod sequence;
+
 pub mod topology;
 
 pub mod placement;

@@ -2,9 +2,11 @@
 //!
 //! A process has one monitor at a time, since its probes are statics.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +32,8 @@ struct Running {
     number: u32,
     journal: &'static Journal,
     rules: Vec<Rule>,
+    /// Numbers of names, by the names.
+    names: HashMap<&'static str, u32>,
     /// The writer of threads that fill blocks.
     synchronous: Option<Arc<Mutex<AnyWriter>>>,
 }
@@ -102,6 +106,10 @@ impl Monitor {
         let (kept_at, file) = journal_file(&options, number)?;
         let shape = Shape::for_bytes(options.buffer);
         let journal = Journal::begin(&file, shape, options.law).map_err(NotBegun::Refused)?;
+        if let Destination::File(path) = &options.to {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            journal.note_file(path.as_os_str().as_bytes());
+        }
         let writer = Writer::new(
             journal,
             sink,
@@ -116,6 +124,7 @@ impl Monitor {
             number,
             journal,
             rules: options.rules,
+            names: HashMap::new(),
             synchronous: is_synchronous.then(|| Arc::clone(&writer)),
         });
         for probe in &*probes {
@@ -180,9 +189,9 @@ impl Drop for Monitor {
 }
 
 impl Running {
-    fn switch(&self, probe: &Probe) {
+    fn switch(&mut self, probe: &Probe) {
         let name = match is_on(&self.rules, probe.name()) {
-            true => self.journal.name(probe.name()),
+            true => self.number_of(probe.name()),
             false => None,
         };
         match name {
@@ -190,11 +199,21 @@ impl Running {
             None => probe.set_off(),
         }
     }
+
+    /// The number of a name. None if there are too many.
+    fn number_of(&mut self, name: &'static str) -> Option<u32> {
+        if let Some(&number) = self.names.get(name) {
+            return Some(number);
+        }
+        let number = self.journal.name(name)?;
+        self.names.insert(name, number);
+        Some(number)
+    }
 }
 
 /// Switches a probe by the rules of the monitor that runs. The caller has the list of probes.
 pub(crate) fn switch(probe: &Probe) {
-    if let Some(running) = &*running() {
+    if let Some(running) = &mut *running() {
         running.switch(probe);
     }
 }

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hearth_watch::stream::{Journal, NAME, UserWords};
+use hearth_text::cause;
+use hearth_watch::stream::{Journal, NAME, Remains, UserWords};
 
 use crate::rules::Rule;
 
@@ -101,6 +102,17 @@ impl Outside {
         Err(Unheard::None(process))
     }
 
+    /// The file into which the process records.
+    ///
+    /// # Errors
+    /// The journal does not say it.
+    pub fn file(&self) -> Result<PathBuf, Unheard> {
+        let file = File::open(&self.journal);
+        let remains = file.and_then(|file| Remains::of_file(&file));
+        let path = remains.ok().and_then(|remains| remains.file);
+        path.ok_or(Unheard::None(self.words.process()))
+    }
+
     /// Has a rule carried out. Returns how many probes are on then, of those passed so far.
     ///
     /// # Errors
@@ -141,7 +153,8 @@ impl fmt::Display for Unheard {
             Unheard::Hidden(process, error) => {
                 write!(
                     f,
-                    "could not look at process {process} ({error}); is it yours?"
+                    "cannot look at process {process}: {}; is it yours?",
+                    cause(error)
                 )
             }
             Unheard::Busy => f.write_str("another command is under way; try again"),

@@ -3,6 +3,7 @@
 //! - [`summary`] and [`portrait`]: a machine's profile, as text and as a page.
 //! - [`placement`]: a plan, as text, as a picture and as JSON.
 //! - [`run`]: a recorded run beside what its plan expected, as a page.
+//! - [`calls`]: recorded calls, as text and as a page, with one of them drawn.
 //! - [`heaps`] and [`heap_map`]: the heaps of a running process, gathered, and as a picture.
 //!
 //! Charts and pages come from [`hearth_draw`]. This crate must never know the command line, and
@@ -18,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod heap_map;
 pub mod heaps;
 pub mod placement;

@@ -19,6 +19,7 @@ mod simulate;
 mod study;
 mod thrashing;
 mod top;
+mod watch;
 
 use hearth_terminal::Failure;
 
@@ -40,6 +41,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
+        Command::Watch(arguments) => watch::watch(&arguments),
         Command::Study(_) => study::study(),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),

@@ -188,6 +188,16 @@ impl Journal {
         names(word, &|at| self.words[at].load(Ordering::Acquire))
     }
 
+    /// Stores the path of the file that the records go to, for readers of the journal. One of more
+    /// than 3 kB is left out.
+    pub fn note_file(&self, path: &[u8]) {
+        let words = &self.words[header::FILE..][..header::FILE_WORDS];
+        if path.len() <= (header::FILE_WORDS - 1) * 8 {
+            store_text(&words[1..], path);
+            words[0].store(path.len() as u64, Ordering::Release);
+        }
+    }
+
     /// Reads all clocks, for readers to convert ticks by.
     pub fn note_clocks(&self) -> Clocks {
         let Moment { ticks, ns } = self.stamps.moment();
@@ -662,4 +672,4 @@ impl Drop for Full {
     }
 }
 
-const _: () = assert!(HEADER > header::USER + header::USER_WORDS);
+const _: () = assert!(HEADER >= header::FILE + header::FILE_WORDS);

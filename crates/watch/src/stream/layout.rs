@@ -68,6 +68,9 @@ pub(crate) mod header {
     /// Words for the journal's user.
     pub(crate) const USER: usize = 64;
     pub(crate) const USER_WORDS: usize = 64;
+    /// Bytes of the path of the file that the records go to, then the path.
+    pub(crate) const FILE: usize = USER + USER_WORDS;
+    pub(crate) const FILE_WORDS: usize = 384;
 }
 pub(crate) const HEADER: usize = 512;
 

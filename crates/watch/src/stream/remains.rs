@@ -1,8 +1,11 @@
 //! A journal as another process sees it: after its program was killed, or while it runs.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use super::chunk::{Chunk, Clocks};
 use super::journal::{Total, names, total_of};
@@ -17,6 +20,8 @@ pub struct Remains {
     pub law: Law,
     /// Whether the file has everything already.
     pub is_over: bool,
+    /// The file that the records go to.
+    pub file: Option<PathBuf>,
     /// All names by their numbers.
     pub names: Vec<(u32, String)>,
     /// The latest reading of the clocks.
@@ -63,6 +68,7 @@ impl Remains {
             process: head[header::PROCESS] as u32,
             law: Law::of_number(head[header::LAW]).unwrap_or_default(),
             is_over: head[header::IS_OVER] != 0,
+            file: path(&head[header::FILE..][..header::FILE_WORDS]),
             names: names(0, &word).0,
             clocks: Clocks {
                 ticks: head[header::LATEST_TICKS].wrapping_sub(begin) & TICKS,
@@ -77,6 +83,13 @@ impl Remains {
             is_tsc: head[header::SOURCE] == 1,
         })
     }
+}
+
+fn path(words: &[u64]) -> Option<PathBuf> {
+    let (&length, text) = words.split_first()?;
+    let mut bytes: Vec<u8> = text.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    bytes.truncate(length as usize);
+    (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
 }
 
 fn blocks(words: &[u64], block_words: usize) -> Vec<Chunk> {
