@@ -27,6 +27,7 @@ pub struct Attempt {
     pub(crate) conflict: Option<Aborted>,
     pub(crate) counts: Counts,
     pub(crate) tracer: ThreadTracer,
+    #[cfg(not(loom))]
     random: u64,
 }
 
@@ -45,6 +46,7 @@ impl Attempt {
     }
 
     /// A random number below a power of two, by xorshift.
+    #[cfg(not(loom))]
     pub(crate) fn random_below(&mut self, power: u32) -> u32 {
         // The descriptor's address makes threads differ.
         let mut random = self.random ^ std::ptr::from_ref(self).addr() as u64 | 1;

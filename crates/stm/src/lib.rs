@@ -43,8 +43,12 @@ mod attempt;
 mod counter;
 mod fault;
 mod halt;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod lsa;
 mod norec;
+#[cfg(all(test, not(loom)))]
+mod opacity;
 mod raw;
 mod stm;
 #[cfg(not(loom))]

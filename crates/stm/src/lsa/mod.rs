@@ -178,7 +178,8 @@ impl Lsa {
         let lock = self.stripes.lock(number);
         let mut looks = 0;
         loop {
-            let seen = lock.load(Ordering::Relaxed);
+            // Acquire: `extend` finds the clock at the version seen, or later.
+            let seen = lock.load(Ordering::Acquire);
             if seen & HELD != 0 {
                 if looks == LOOKS_MAX {
                     return Err(logs.conflict(Reason::WriteLocked, raw.address(), seen));
