@@ -172,9 +172,16 @@ fn b_tree(work: Work) -> Contender<'static> {
     )
 }
 
-/// Nodes that are variables of fast-stm; the last variable is the list of free nodes.
+/// Nodes on the longest way down, generously: the trees here have at most 2^16.
+const WAY_MAX: u32 = 40;
+
+/// Nodes that are variables of fast-stm, and lists of free nodes.
+///
+/// A transaction of fast-stm that will not commit may see a tree with a circle, and would go round
+/// in it for ever: what it has read is compared at its end only. So this memory counts.
 struct Peer<'t> {
     tx: &'t mut Transaction,
+    visited: u32,
     nodes: &'t [TVar<Node>],
     lanes: &'t [TVar<u32>],
 }
@@ -183,6 +190,10 @@ impl Memory for Peer<'_> {
     type Halt = StmError;
 
     fn key_and_links(&mut self, node: u32) -> Result<(u64, u64), StmError> {
+        self.visited += 1;
+        if self.visited > WAY_MAX {
+            return Err(StmError::Failure);
+        }
         let node = self.tx.read(&self.nodes[node as usize])?;
         Ok((node.key, node.links))
     }
@@ -260,7 +271,13 @@ fn fast_stm(work: Work) -> Contender<'static> {
         nodes: &'t [TVar<Node>],
         lanes: &'t [TVar<u32>],
     ) -> Peer<'t> {
-        Peer { tx, nodes, lanes }
+        let visited = 0;
+        Peer {
+            tx,
+            visited,
+            nodes,
+            lanes,
+        }
     }
     for node in 1..nodes.len() as u32 {
         let lane = &lanes[(node % LANES) as usize];

@@ -19,6 +19,15 @@ use crate::word::{Word, Words};
 /// Variables are borrowed for `'v`, which outlives the transaction: its logs point to them until
 /// it ends. Functions that are part of a transaction take `&mut Tx` and return a `Result`; that is
 /// all there is to nesting.
+///
+/// ```compile_fail,E0597
+/// # use hearth_stm::{Stm, Var};
+/// let stm = Stm::new();
+/// stm.atomically(|tx| {
+///     let short = Var::new(1);
+///     tx.write(&short, 2)
+/// });
+/// ```
 pub struct Tx<'v, A: Algorithm> {
     algorithm: &'v A,
     waiting: &'v Waiting,
@@ -45,7 +54,7 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         Ok(T::from_word(value))
     }
 
-    /// Reads two variables. That is faster than one after the other if they share 32 bytes.
+    /// Reads two variables. That is faster than one after the other if they are on one cache line.
     ///
     /// # Errors
     /// The attempt met a conflict: pass the `Halt` on.

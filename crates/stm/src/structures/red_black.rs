@@ -106,12 +106,15 @@ impl Way {
     }
 
     fn last(&self) -> (u32, Side) {
-        self.steps[self.length - 1]
+        self.steps[self.length.saturating_sub(1)]
     }
 
+    /// The last step, taken off; the way keeps its first. Only in a memory that shows inconsistent
+    /// states, as a peer's may, would an update go further up.
     fn pop(&mut self) -> (u32, Side) {
-        self.length -= 1;
-        self.steps[self.length]
+        let last = self.last();
+        self.length = self.length.saturating_sub(1);
+        last
     }
 }
 

@@ -1,6 +1,6 @@
 //! Nodes by number, allocated and freed inside of transactions.
 //!
-//! A node is four words in one stripe. Freeing one is a write like any other: it takes effect with
+//! A node is four words on one cache line. Freeing one is a write like any other: it takes effect with
 //! its transaction, or not at all. A transaction that still sees the node in its snapshot finds its
 //! words newer than that, and extends or ends; and the memory stays words of the slab as long as
 //! the slab lives. So nothing has to wait until all transactions of a time have ended, as it would
@@ -37,7 +37,7 @@ const BLOCKS: usize = 31;
 /// Node numbers: one bit of a number is left for users, as in a tree's links.
 const NODES_MAX: u64 = 1 << 31;
 
-/// A node, as large as a stripe and aligned like one.
+/// A node, on one cache line with one other.
 #[repr(align(32))]
 pub(crate) struct Node([Var<u64>; NODE_WORDS]);
 
