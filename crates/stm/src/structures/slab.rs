@@ -1,10 +1,10 @@
 //! Nodes by number, allocated and freed inside of transactions.
 //!
-//! A node is four words on one cache line. Freeing one is a write like any other: it takes effect with
-//! its transaction, or not at all. A transaction that still sees the node in its snapshot finds its
-//! words newer than that, and extends or ends; and the memory stays words of the slab as long as
-//! the slab lives. So nothing has to wait until all transactions of a time have ended, as it would
-//! with epochs; the price is that a slab gives no memory back before it is dropped.
+//! A node is four words on one cache line. Freeing one is a write like any other: it takes effect
+//! with its transaction, or not at all. A transaction that still sees the node in its snapshot
+//! finds its words newer than that, and extends or ends; and the memory stays words of the slab as
+//! long as the slab lives. So nothing has to wait until all transactions of a time have ended, as
+//! it would with epochs; the price is that a slab gives no memory back before it is dropped.
 //!
 //! ```text
 //!  free nodes of a lane: head → node → node → 0, by the nodes' first words
