@@ -37,6 +37,7 @@ const UNSAFE: &[&str] = &[
     "hearth-heap",
     "hearth-malloc",
     "hearth-sync",
+    "hearth-stm",
     "hearth-runtime",
     "hearth-allocators",
     "cachet",

@@ -91,7 +91,7 @@ fn calls_are_shown_converted_and_switched() {
         ),
         (
             &["watch", "shop.calls", "--as", "kieker"],
-            "--as kieker --to FOLDER",
+            "--as kieker --to folder",
         ),
         (&["watch", &process, "--on", "*"], "has no monitor"),
     ] {
