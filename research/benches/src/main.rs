@@ -22,6 +22,7 @@ mod runtime_report;
 mod savina_report;
 mod servers_command;
 mod sync_command;
+mod watch_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::earlier::Earlier;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
         Some("peak") => return part(measure::tell_peak(&words.collect::<Vec<_>>())),
+        Some("watched") => return part(watch_command::watched(&words.collect::<Vec<_>>())),
         Some("serve") => return part(net_server::serve(&words.collect::<Vec<_>>())),
         Some("embedded") => return part(embedded_command::embedded(&words.collect::<Vec<_>>())),
         _ => {}
