@@ -45,6 +45,14 @@ fn role() -> Option<(PathBuf, Law)> {
     Some((file.into(), law))
 }
 
+/// Calls of each of three threads: six records each. Deep tests make 10⁸ records.
+fn calls() -> u64 {
+    match env::var_os("HEARTH_TEST_DEEP") {
+        Some(_) => 5_600_000,
+        None => 50_000,
+    }
+}
+
 fn inner(number: u64) -> u64 {
     call!("Server.inner");
     std::hint::black_box(number + 1)
@@ -85,11 +93,12 @@ fn threads_call() {
     let monitor = Monitor::begin(options).expect("it begins");
     thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| (0..50_000).fold(0, |sum: u64, number| sum.wrapping_add(outer(number))));
+            scope
+                .spawn(|| (0..calls()).fold(0, |sum: u64, number| sum.wrapping_add(outer(number))));
         }
     });
     let report = monitor.finish();
-    assert_eq!(report.emitted, 3 * 50_000 * 6);
+    assert_eq!(report.emitted, 3 * calls() * 6);
     assert!(report.failure.is_none() && report.journal.is_none());
 }
 
@@ -100,7 +109,7 @@ fn every_call_is_stored_or_counted_by_every_law() {
         let status = child("threads_call", &file, law).wait().expect("it ends");
         assert!(status.success(), "{law}");
         let (emitted, lost, has_ended) = account(&file);
-        assert_eq!(emitted, 900_000, "{law}");
+        assert_eq!(emitted, 3 * calls() * 6, "{law}");
         assert!(has_ended, "{law}");
         assert!(law != Law::Block || lost == 0, "{law}: {lost} lost");
     }
@@ -124,7 +133,12 @@ fn calls_for_ever() {
 
 #[test]
 fn a_killed_program_leaves_a_right_account() {
-    for round in 0..12 {
+    let rounds = if env::var_os("HEARTH_TEST_DEEP").is_some() {
+        1_000
+    } else {
+        12
+    };
+    for round in 0..rounds {
         let law = Law::ALL[round % 4];
         let file = Temporary::new(&format!("killed-{round}"));
         let mut child = child("calls_for_ever", &file, law);
@@ -137,7 +151,7 @@ fn a_killed_program_leaves_a_right_account() {
             );
             thread::yield_now();
         }
-        thread::sleep(Duration::from_micros(137 * round as u64));
+        thread::sleep(Duration::from_micros(137 * (round as u64 % 100)));
         child.kill().expect("it runs");
         child.wait().expect("it ends");
         let (emitted, _, has_ended) = account(&file);
