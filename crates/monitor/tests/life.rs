@@ -73,7 +73,15 @@ fn account(file: &Temporary) -> (u64, u64, bool) {
         emitted += total.emitted;
         lost += total.lost();
     }
-    assert_eq!(log.damages, Vec::<String>::new());
+    // A program that is killed in the middle of a write leaves the start of a chunk, whose block is
+    // still in the journal.
+    let is_torn = |damage: &String| damage.contains("start of a chunk");
+    let mut damages = log.damages.iter();
+    assert!(
+        damages.all(|damage| !log.has_ended && is_torn(damage)),
+        "{:?}",
+        log.damages
+    );
     (emitted, lost, log.has_ended)
 }
 
