@@ -61,7 +61,7 @@ impl Tree {
 
     fn add(&mut self, places: &mut HashMap<(usize, Option<u32>), usize>, step: Step<'_>) {
         match step {
-            Step::Begins { .. } => {}
+            Step::Begins { .. } | Step::Appears { .. } => {}
             Step::Gap { records, .. } => {
                 self.gaps.0 += 1;
                 self.gaps.1 += records;

@@ -10,12 +10,16 @@
 //! for calls that are not known, Kieker's log leaves out calls of which an end is missing.
 
 mod csv;
+mod ctf;
 mod folded;
 mod kieker;
+mod perfetto;
 
 pub use csv::csv;
+pub use ctf::ctf;
 pub use folded::folded;
 pub use kieker::{Kieker, kieker};
+pub use perfetto::perfetto;
 
 use std::fmt;
 use std::io;
@@ -53,3 +57,10 @@ impl fmt::Display for Unwritten {
 }
 
 impl std::error::Error for Unwritten {}
+
+/// Spreads a number over all bits, each to a different one: the last steps of SplitMix64.
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
