@@ -13,6 +13,7 @@ mod csv;
 mod ctf;
 mod folded;
 mod kieker;
+pub mod otlp;
 mod perfetto;
 
 pub use csv::csv;
