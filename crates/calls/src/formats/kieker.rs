@@ -60,7 +60,7 @@ pub fn kieker(
     let began = recorded.began_at();
     writeln!(
         log,
-        "$0;{began};2.0.3;HEARTH;localhost;1;false;0;NANOSECONDS;1"
+        "$0;{began};2.0.2;HEARTH;localhost;1;false;0;NANOSECONDS;1"
     )?;
     let mut threads: BTreeMap<u32, Trace> = BTreeMap::new();
     let mut counts = Kieker::default();

@@ -2,12 +2,24 @@
 //!
 //! | form | written by | read by |
 //! |---|---|---|
-//! | folded stacks | [`folded`] | flame graphs: inferno, speedscope |
-//! | Kieker's text log | [`kieker`] | Kieker's trace analysis |
-//! | CSV, a line a call | [`csv`] | anything |
+//! | folded stacks | [`folded()`] | flame graphs: inferno, speedscope |
+//! | Kieker's text log | [`kieker()`] | Kieker's trace analysis |
+//! | Perfetto's trace | [`perfetto()`] | Perfetto's trace processor and its page in the browser |
+//! | CTF 1.8, a directory | [`ctf()`] | babeltrace2, Trace Compass |
+//! | OTLP, requests with spans and figures | [`mod@otlp`] | collectors of OpenTelemetry |
+//! | CSV, a line a call | [`csv()`] | anything |
 //!
-//! Where records are missing each form says so as far as it can: folded stacks have a frame `?`
-//! for calls that are not known, Kieker's log leaves out calls of which an end is missing.
+//! Calls and losses are the same in each. Where records are missing each form says so as far as it
+//! can:
+//!
+//! | form | a gap | a call with an unknown end or beginning |
+//! |---|---|---|
+//! | folded stacks | no line | a frame `?` if its name is unknown too |
+//! | Kieker's text log | no record | its whole trace is left out, and counted |
+//! | Perfetto's trace | a slice, "N records lost", and a counter | as long as it was open for sure |
+//! | CTF | a packet that counts discarded events | has one event, or none |
+//! | OTLP | a span with `hearth.lost` | as long as it was open for sure |
+//! | CSV | a line | empty fields |
 
 mod csv;
 mod ctf;

@@ -9,7 +9,7 @@ use hearth_calls::formats::{Unwritten, ctf};
 
 use crate::fixture::{Counts, Temporary, lossy, whole};
 
-/// What babeltrace2 prints: events, and losses.
+/// Events and losses that babeltrace2 prints.
 fn read(directory: &Path) -> Option<(String, String)> {
     let output = Command::new("babeltrace2")
         .args(["--clock-seconds", "--no-delta"])

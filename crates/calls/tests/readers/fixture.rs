@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process, thread};
 
 use hearth_calls::{Recorded, Step};
-use hearth_watch::stream::{Encoding, Head, Journal, Law, Shape, Tape, Writer};
+use hearth_watch::stream::{Encoding, Head, Journal, Law, Shape, TICKS, Tape, Writer};
 
 /// A directory that is deleted at the end.
 pub(crate) struct Temporary(pub(crate) PathBuf);
@@ -44,15 +44,16 @@ pub(crate) fn whole(directory: &Temporary) -> Recorded {
 }
 
 /// A recording with each kind of loss: in the middle, twice, at the beginning, at the end, of all
-/// records.
+/// records, and by choice.
 pub(crate) fn lossy(directory: &Temporary) -> Recorded {
-    let threads: [(&str, u32, &[u32]); 6] = [
+    let threads: [(&str, u32, &[u32]); 7] = [
         ("whole", 4, &[]),
         ("middle", 6, &[2]),
         ("twice", 8, &[1, 4, 5]),
         ("beginning", 6, &[0]),
         ("end", 4, &[4, 5, 6, 7, 8, 9]),
         ("all", 2, &[0, 1, 2, 3, 4]),
+        ("sampled", 9, &[]),
     ];
     recording(directory, &threads)
 }
@@ -70,7 +71,8 @@ fn recording(directory: &Temporary, threads: &[(&str, u32, &[u32])]) -> Recorded
     for &(name, calls, _) in threads {
         // One after the other, so that their numbers are known.
         let thread = thread::Builder::new().name(name.to_owned());
-        let thread = thread.spawn(move || record(journal, names, calls));
+        let samples = name == "sampled";
+        let thread = thread.spawn(move || record(journal, names, calls, samples));
         thread.expect("a thread").join().expect("it records");
     }
     let head = Head {
@@ -97,10 +99,13 @@ fn recording(directory: &Temporary, threads: &[(&str, u32, &[u32])]) -> Recorded
     Recorded::open(&path).expect("a recording")
 }
 
-fn record(journal: &'static Journal, names: [u64; 4], calls: u32) {
+fn record(journal: &'static Journal, names: [u64; 4], calls: u32, samples: bool) {
     let (tape, mut depth) = (Tape::new(), 0_u64);
     let mut step = |first: u64, name: u64| {
         let first = first | journal.now();
+        if tape.has_left_out() {
+            tape.write_gap(first & TICKS);
+        }
         if !tape.write(first, name) {
             assert!(tape.turn(journal, depth) && tape.write(first, name));
         }
@@ -108,6 +113,11 @@ fn record(journal: &'static Journal, names: [u64; 4], calls: u32) {
     };
     let [handle, find, say, size] = names;
     for call in 0..calls {
+        if samples && call % 3 == 2 {
+            // The last call is, too.
+            tape.leave_out(6);
+            continue;
+        }
         step(0, handle);
         step(0, find);
         if call % 2 == 1 {

@@ -9,6 +9,9 @@ use hearth_calls::formats::{Kieker, kieker};
 
 use crate::fixture::{Counts, Temporary, lossy, script, whole};
 
+/// Name of a log, which Kieker knows by its form.
+const LOG: &str = "kieker-20250101-000000000-UTC-001-hearth.dat";
+
 /// Jars of Kieker, as Maven keeps them; with no such place, one line says how to get them.
 fn jars() -> Option<Vec<PathBuf>> {
     let home = std::env::var_os("HOME")?;
@@ -33,8 +36,7 @@ fn jars() -> Option<Vec<PathBuf>> {
 fn written(recorded: &Recorded, directory: &Path) -> Kieker {
     fs::create_dir(directory).expect("a directory");
     let mut map = File::create(directory.join("kieker.map")).expect("a file");
-    let log = directory.join("kieker-20250101-000000000-UTC-001-hearth.dat");
-    let mut log = File::create(log).expect("a file");
+    let mut log = File::create(directory.join(LOG)).expect("a file");
     kieker(recorded, &mut map, &mut log).expect("it is written")
 }
 
@@ -97,4 +99,21 @@ fn kieker_reconstructs_what_is_whole_of_others() {
     let directory = Temporary::new();
     let counts = check(&lossy(&directory), &directory);
     assert!(counts.traces > 0 && counts.left_out > 0, "{counts:?}");
+}
+
+/// A canary: Kieker tells a trace that lacks a call.
+#[test]
+fn kieker_misses_a_call() {
+    let directory = Temporary::new();
+    let log = directory.path("kieker");
+    let counts = written(&whole(&directory), &log);
+    let file = log.join(LOG);
+    let text = fs::read_to_string(&file).expect("text");
+    // The first call within another, of which there are several.
+    let (before, behind) = text.split_once("$1;").expect("a record");
+    let (_, behind) = behind.split_once('\n').expect("several records");
+    fs::write(&file, format!("{before}{behind}")).expect("it is written");
+    if let Some(read) = read(&log) {
+        assert_eq!(read, [counts.records - 1, counts.traces - 1, 1]);
+    }
 }

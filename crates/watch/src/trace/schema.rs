@@ -206,7 +206,7 @@ pub struct ThreadDescriptor {
 /// `CounterDescriptor`.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
-    /// What it counts.
+    /// Unit of its values.
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Calls as spans and figures for OpenTelemetry: bodies of OTLP requests, in Protocol Buffers.
 //!
-//! [`spans`] makes a trace of each outermost call: a call is a span, and so is a gap, with the
-//! attribute `hearth.lost`. [`metrics`] makes figures of each probe and each thread. Both hand over
+//! [`spans()`] makes a trace of each outermost call: a call is a span, and so is a gap, with the
+//! attribute `hearth.lost`. [`metrics()`] makes figures of each probe and each thread. Both hand over
 //! bodies of requests one by one, as long as told, for a collector's `/v1/traces` and
 //! `/v1/metrics`; with the feature `otlp`, `Endpoint` posts them.
 //!

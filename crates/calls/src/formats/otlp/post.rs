@@ -35,14 +35,14 @@ pub struct Taken {
 pub enum Unsent {
     /// The collector was not reached, or did not answer in time.
     Unreached {
-        /// Where it was to be.
+        /// The request's address.
         url: String,
         /// The reason.
         why: Box<ureq::Error>,
     },
     /// It refused.
     Refused {
-        /// Where it is.
+        /// The request's address.
         url: String,
         /// HTTP's status.
         status: u16,

@@ -129,7 +129,7 @@ pub(super) struct Number {
     pub(super) start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     pub(super) time_unix_nano: u64,
-    /// Of a choice in the schema, so that 0 is written too.
+    /// One of a choice in the schema, so that 0 is written too.
     #[prost(sfixed64, optional, tag = "6")]
     pub(super) as_int: Option<i64>,
     #[prost(message, repeated, tag = "7")]
