@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | folded stacks | no line | a frame `?` if its name is unknown too |
 //! | Kieker's text log | no record | its whole trace is left out, and counted |
-//! | Perfetto's trace | a slice, "N records lost", and a counter | as long as it was open for sure |
+//! | Perfetto's trace | a slice, "N records lost", a counter | as long as it was open for sure |
 //! | CTF | a packet that counts discarded events | has one event, or none |
 //! | OTLP | a span with `hearth.lost` | as long as it was open for sure |
 //! | CSV | a line | empty fields |

@@ -38,6 +38,7 @@ public final class Reconstruct {
             records, CountingFilter.INPUT_PORT_NAME_EVENTS);
         controller.run();
         System.out.println(
-            "counted " + records.getMessageCount() + " " + traces.getSuccessCount() + " " + traces.getErrorCount());
+            "counted " + records.getMessageCount() + " " + traces.getSuccessCount()
+            + " " + traces.getErrorCount());
     }
 }

@@ -1,8 +1,8 @@
 //! Calls as spans and figures for OpenTelemetry: bodies of OTLP requests, in Protocol Buffers.
 //!
 //! [`spans()`] makes a trace of each outermost call: a call is a span, and so is a gap, with the
-//! attribute `hearth.lost`. [`metrics()`] makes figures of each probe and each thread. Both hand over
-//! bodies of requests one by one, as long as told, for a collector's `/v1/traces` and
+//! attribute `hearth.lost`. [`metrics()`] makes figures of each probe and each thread. Both hand
+//! over bodies of requests one by one, as long as told, for a collector's `/v1/traces` and
 //! `/v1/metrics`; with the feature `otlp`, `Endpoint` posts them.
 //!
 //! A call whose beginning or end is unknown lasts for as long as it was open for sure, and has
