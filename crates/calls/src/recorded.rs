@@ -192,6 +192,27 @@ impl Recorded {
         self.clocks.first().map_or(0, of)
     }
 
+    /// Readings of the clocks, in the order of their times.
+    #[must_use]
+    pub fn clocks(&self) -> &[Clocks] {
+        &self.clocks
+    }
+
+    /// Time of the last reading of the clocks, in nanoseconds since the beginning.
+    #[must_use]
+    pub fn ends_at(&self) -> u64 {
+        self.clocks.last().map_or(0, |clocks| clocks.ns)
+    }
+
+    /// The account of a thread.
+    #[must_use]
+    pub fn account(&self, thread: u32) -> Option<&Account> {
+        let at = self
+            .accounts
+            .binary_search_by_key(&thread, |account| account.thread);
+        self.accounts.get(at.ok()?)
+    }
+
     /// Steps of the wall's clock during the run: the time of each since the beginning, and its
     /// length, both in nanoseconds. Those below 10 ms are not told from steering.
     #[must_use]

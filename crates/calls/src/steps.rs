@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hearth_watch::stream::{Chunk, GAP, TICKS};
 
-use crate::recorded::Recorded;
+use crate::recorded::{Account, Recorded};
 
 /// A call that ended, or of which the end is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,11 @@ pub struct Call {
     pub begin: Option<u64>,
     /// Time of its end, if known.
     pub end: Option<u64>,
+    /// Time from which it was open for sure: its beginning, or that of the first record behind the
+    /// gap in which it began.
+    pub open_from: u64,
+    /// Time until which it was open for sure: its end, or that of the last record before its end.
+    pub open_until: u64,
     /// Nanoseconds in calls directly within it.
     pub within: u64,
     /// Records are missing between its beginning and its end.
@@ -54,17 +59,41 @@ pub enum Step<'a> {
         /// The calls around it.
         around: &'a [Option<u32>],
     },
-    /// Records are missing here.
+    /// Records are missing here. The calls that may have ended in the gap have ended before this
+    /// step.
     Gap {
         /// The thread's number.
         thread: u32,
-        /// Time of the last record before, in nanoseconds.
+        /// Time of the last record before, in nanoseconds; 0 if there is none.
         from: u64,
-        /// Time of the first record behind.
+        /// Time of the first record behind; that of the last reading of the clocks if there is
+        /// none.
         to: u64,
         /// Number of missing records.
         records: u64,
     },
+    /// A call turns out to be open behind a gap: its beginning is missing, and its name comes with
+    /// its end.
+    Appears {
+        /// The thread's number.
+        thread: u32,
+        /// Time of the first record behind the gap, in nanoseconds.
+        ns: u64,
+        /// The calls around it.
+        around: &'a [Option<u32>],
+    },
+}
+
+impl Step<'_> {
+    /// The thread's number.
+    #[must_use]
+    pub fn thread(&self) -> u32 {
+        match self {
+            Step::Begins { thread, .. } | Step::Gap { thread, .. } => *thread,
+            Step::Appears { thread, .. } => *thread,
+            Step::Ends { call, .. } => call.thread,
+        }
+    }
 }
 
 /// Open calls of all threads.
@@ -79,11 +108,14 @@ struct Thread {
     open: Vec<Open>,
     /// Time of the last record.
     last: u64,
+    /// Number of missing records so far.
+    missing: u64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Open {
     begin: Option<u64>,
+    from: u64,
     within: u64,
     has_gap: bool,
 }
@@ -122,11 +154,25 @@ impl<'r> Threads<'r> {
         }
     }
 
-    /// Ends what is open, at an unknown time.
+    /// Ends what is open, at an unknown time, and tells of records that are missing at the end.
     pub(crate) fn end(&mut self, visit: &mut dyn FnMut(Step<'_>)) {
+        let recorded = self.recorded;
+        for account in recorded.accounts() {
+            self.threads.entry(account.thread).or_default();
+        }
         for (&number, thread) in &mut self.threads {
             while !thread.open.is_empty() {
                 thread.pop(number, None, visit);
+            }
+            let lost = recorded.account(number).map_or(0, Account::lost);
+            let records = lost.saturating_sub(thread.missing);
+            if records > 0 {
+                visit(Step::Gap {
+                    thread: number,
+                    from: thread.last,
+                    to: recorded.ends_at().max(thread.last),
+                    records,
+                });
             }
         }
     }
@@ -143,6 +189,7 @@ impl Thread {
         self.names.push(Some(name));
         self.open.push(Open {
             begin: Some(ns),
+            from: ns,
             ..Open::default()
         });
     }
@@ -158,8 +205,12 @@ impl Thread {
                 // Its beginning is missing.
                 Some(open @ None) => *open = Some(name),
                 _ => {
+                    // Nothing is known of it before.
                     self.names.push(Some(name));
-                    self.open.push(Open::default());
+                    self.open.push(Open {
+                        from: ns,
+                        ..Open::default()
+                    });
                 }
             }
         }
@@ -176,6 +227,8 @@ impl Thread {
             depth: self.names.len() as u32,
             begin: open.begin,
             end,
+            open_from: open.from,
+            open_until: end.unwrap_or(self.last.max(open.from)),
             within: open.within,
             has_gap: open.has_gap,
         };
@@ -196,28 +249,39 @@ impl Thread {
         depth: usize,
         visit: &mut dyn FnMut(Step<'_>),
     ) {
+        self.missing += records;
+        // With few missing records, the outer calls cannot have ended and begun again: each takes
+        // two records, and those within it must have ended before.
+        let deep = self.open.len();
+        let ended_at_most = records as usize;
+        let sure = match records {
+            0 => deep,
+            _ => deep.saturating_sub(ended_at_most).min(depth),
+        };
+        while self.open.len() > sure {
+            self.pop(thread, None, visit);
+        }
         visit(Step::Gap {
             thread,
             from: self.last,
             to: ns,
             records,
         });
+        self.last = ns;
         if records == 0 {
             return;
-        }
-        // With few missing records, the outer calls cannot have ended and begun again: each takes
-        // two records, and those within it must have ended before.
-        let deep = self.open.len();
-        let ended_at_most = records as usize;
-        let sure = deep.saturating_sub(ended_at_most).min(depth);
-        while self.open.len() > sure {
-            self.pop(thread, None, visit);
         }
         for open in &mut self.open {
             open.has_gap = true;
         }
         while self.open.len() < depth {
+            visit(Step::Appears {
+                thread,
+                ns,
+                around: &self.names,
+            });
             self.open.push(Open {
+                from: ns,
                 has_gap: true,
                 ..Open::default()
             });

@@ -70,7 +70,7 @@ impl Tree {
     /// Adds a step.
     pub fn add(&mut self, step: Step<'_>) {
         match step {
-            Step::Begins { .. } => {}
+            Step::Begins { .. } | Step::Appears { .. } => {}
             Step::Gap { records, .. } => {
                 self.gaps.0 += 1;
                 self.gaps.1 += records;

@@ -121,6 +121,7 @@ fn other_forms_have_the_same_calls() {
         traces: 2,
         records: 10,
         left_out: 0,
+        calls_left_out: 0,
     };
     assert_eq!(counts, expected);
     let log = String::from_utf8(log).expect("text");
@@ -216,7 +217,7 @@ fn gaps_stay_gaps() {
             ended.push((name.to_owned(), begin.is_some(), end.is_some(), has_gap));
         }
         Step::Gap { records, .. } => gaps.push(records),
-        Step::Begins { .. } => {}
+        Step::Begins { .. } | Step::Appears { .. } => {}
     };
     recorded.visit(visit).expect("it is read");
     assert_eq!(gaps, [4]);
@@ -238,6 +239,7 @@ fn gaps_stay_gaps() {
     let (mut map, mut log) = (Vec::new(), Vec::new());
     let counts = kieker(&recorded, &mut map, &mut log).expect("it is written");
     assert_eq!((counts.traces, counts.left_out), (0, 3));
+    assert_eq!((counts.records, counts.calls_left_out), (0, 6));
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn calls_are_shown_converted_and_switched() {
     for (form, begins) in [
         ("csv", "thread,depth,"),
         ("folded", "Shop.outer "),
+        ("perfetto", "\n"),
         ("sequence", "sequenceDiagram\n"),
         ("graph", "flowchart LR\n"),
     ] {
@@ -91,7 +92,7 @@ fn calls_are_shown_converted_and_switched() {
         ),
         (
             &["watch", "shop.calls", "--as", "kieker"],
-            "--as kieker --to folder",
+            "say where to: --as kieker --to folder",
         ),
         (&["watch", &process, "--on", "*"], "has no monitor"),
     ] {

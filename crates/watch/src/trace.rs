@@ -17,8 +17,10 @@ use crate::layout::Wait;
 use crate::recording::{Event, Happening, Recording};
 use names::{ByNumber, Names};
 pub use schema::{
-    EventName, InternedData, NEEDS_STATE, ProcessDescriptor, STATE_CLEARED, TYPE_INSTANT,
-    TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace, TracePacket, TrackDescriptor, TrackEvent,
+    CLOCK_BOOTTIME, CLOCK_REALTIME, Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation,
+    EventName, InternedData, NEEDS_STATE, ProcessDescriptor, STATE_CLEARED, TYPE_COUNTER,
+    TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, Trace, TracePacket,
+    TrackDescriptor, TrackEvent,
 };
 
 const SEQUENCE: u32 = 1;
@@ -70,6 +72,13 @@ pub fn read_as_it_is(bytes: &[u8]) -> Result<Trace, prost::DecodeError> {
     Trace::decode(bytes)
 }
 
+/// Appends a packet to the bytes of a trace file.
+pub fn append_packet(packet: &TracePacket, to: &mut Vec<u8>) {
+    to.push(PACKET);
+    let written = packet.encode_length_delimited(to);
+    debug_assert!(written.is_ok(), "a vector grows as it must");
+}
+
 /// State of a component so far.
 #[derive(Default)]
 struct Life {
@@ -117,9 +126,7 @@ impl Writer {
             let told = self.packet.interned_data.get_or_insert_default();
             told.event_names = new;
         }
-        self.bytes.push(PACKET);
-        let written = self.packet.encode_length_delimited(&mut self.bytes);
-        debug_assert!(written.is_ok(), "a vector grows as it must");
+        append_packet(&self.packet, &mut self.bytes);
         self.packet.interned_data = None;
     }
 

@@ -20,7 +20,7 @@ pub fn csv(recorded: &Recorded, to: &mut dyn Write) -> Result<(), Unwritten> {
             return;
         }
         result = match step {
-            Step::Begins { .. } => Ok(()),
+            Step::Begins { .. } | Step::Appears { .. } => Ok(()),
             Step::Ends { call, .. } => writeln!(
                 to,
                 "{},{},{},{},{},",

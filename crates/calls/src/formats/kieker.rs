@@ -29,6 +29,8 @@ pub struct Kieker {
     pub records: u64,
     /// Traces with a gap, or without an end.
     pub left_out: u64,
+    /// Calls in those.
+    pub calls_left_out: u64,
 }
 
 /// A thread's open trace.
@@ -40,6 +42,8 @@ struct Trace {
     open: Vec<u32>,
     /// Calls that ended, each with its order.
     ended: Vec<(u32, Call)>,
+    /// Number of all calls that ended or were given up.
+    calls: u64,
     is_whole: bool,
 }
 
@@ -56,7 +60,7 @@ pub fn kieker(
     let began = recorded.began_at();
     writeln!(
         log,
-        "$0;{began};2.0.3;HEARTH;localhost;1;false;0;NANOSECONDS;1"
+        "$0;{began};2.0.2;HEARTH;localhost;1;false;0;NANOSECONDS;1"
     )?;
     let mut threads: BTreeMap<u32, Trace> = BTreeMap::new();
     let mut counts = Kieker::default();
@@ -80,6 +84,12 @@ fn add(
 ) -> io::Result<()> {
     match step {
         Step::Gap { thread, .. } => threads.entry(thread).or_default().is_whole = false,
+        Step::Appears { thread, .. } => {
+            let trace = threads.entry(thread).or_default();
+            trace.is_whole = false;
+            trace.open.push(trace.begun);
+            trace.begun += 1;
+        }
         Step::Begins { thread, around, .. } => {
             let trace = threads.entry(thread).or_default();
             if around.is_empty() {
@@ -93,6 +103,7 @@ fn add(
         }
         Step::Ends { call, around } => {
             let trace = threads.entry(call.thread).or_default();
+            trace.calls += 1;
             match (trace.open.pop(), call.length()) {
                 (Some(order), Some(_)) => trace.ended.push((order, call)),
                 _ => trace.is_whole = false,
@@ -103,6 +114,7 @@ fn add(
                     write(recorded, began, &trace, counts, log)?;
                 } else {
                     counts.left_out += 1;
+                    counts.calls_left_out += trace.calls;
                 }
             }
         }

@@ -16,7 +16,8 @@ Examples:
   hearth watch server.calls                        what was called, for how long, what is missing
   hearth watch server.calls --page calls.html      the same as a page, with the longest call drawn
   hearth watch server.calls --as folded > stacks   for flame graphs
-  hearth watch server.calls --as kieker --to log/  a folder for Kieker's trace analysis
+  hearth watch server.calls --as perfetto --to server.pftrace
+  hearth watch server.calls --as otlp --to http://localhost:4318
   hearth watch 1234 --on 'Server.*' --off '*.get'  switch probes of process 1234")]
 pub(crate) struct Watch {
     /// The file of recorded calls, or the number of a process
@@ -35,8 +36,9 @@ pub(crate) struct Watch {
     #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with_all = ["page", "json", "long"])]
     pub(crate) form: Option<Form>,
 
-    /// The file, or for kieker the folder, to write the form to; standard output if not given
-    #[arg(long, value_name = "PATH", requires = "form")]
+    /// Where to write the form: a file, standard output if not given; for kieker and ctf a folder;
+    /// for otlp the address of a collector
+    #[arg(long, value_name = "WHERE", requires = "form")]
     pub(crate) to: Option<PathBuf>,
 
     /// Write a page for a browser
@@ -61,6 +63,12 @@ pub(crate) enum Form {
     Csv,
     /// A folder with Kieker's text log
     Kieker,
+    /// A trace for Perfetto
+    Perfetto,
+    /// A folder with a CTF trace, for babeltrace2 and Trace Compass
+    Ctf,
+    /// Spans and figures to a collector of OpenTelemetry, by OTLP over HTTP
+    Otlp,
     /// The longest call as a sequence diagram for Mermaid
     Sequence,
     /// Calls between owners as a flow chart for Mermaid

@@ -1,8 +1,10 @@
 //! `hearth watch`: recorded calls, and probes of running programs.
 
-use std::fs;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use hearth_calls::formats::otlp::{self, Endpoint, Taken, Unsent};
 use hearth_calls::formats::{self, Unwritten};
 use hearth_monitor::{Outside, Unheard};
 use hearth_report::calls::{self, Calls};
@@ -71,27 +73,61 @@ fn unheard(error: Unheard) -> Failure {
 }
 
 fn write_form(calls: &Calls, form: Form, to: Option<&Path>) -> Result<(), Failure> {
-    if form == Form::Kieker {
-        let Some(folder) = to else {
-            return Err(Failure::input(
-                "Kieker's log is a folder; name it: --as kieker --to FOLDER",
-            ));
-        };
-        return write_kieker(calls, folder);
-    }
+    let recorded = &calls.recorded;
     let mut bytes = Vec::new();
     match form {
-        Form::Folded => formats::folded(&calls.recorded, &calls.tree, &mut bytes),
-        Form::Csv => formats::csv(&calls.recorded, &mut bytes),
+        Form::Folded => formats::folded(recorded, &calls.tree, &mut bytes),
+        Form::Csv => formats::csv(recorded, &mut bytes),
+        Form::Perfetto => formats::perfetto(recorded, &mut bytes),
         Form::Sequence => return write_text(&calls::mermaid(calls), to),
         Form::Graph => return write_text(&calls::owners_mermaid(calls), to),
-        Form::Kieker => Ok(()),
+        Form::Kieker => return write_kieker(calls, needed(to, "kieker", "FOLDER")?),
+        Form::Otlp => return post(calls, needed(to, "otlp", "http://localhost:4318")?),
+        Form::Ctf => formats::ctf(recorded, needed(to, "ctf", "FOLDER")?),
     }
     .map_err(unwritten)?;
     match to {
+        // That is written.
+        _ if form == Form::Ctf => Ok(()),
         Some(path) => output::replace(path, &bytes),
         None => output::write(bytes),
     }
+}
+
+/// The destination of a form that has no usual one.
+fn needed<'a>(to: Option<&'a Path>, form: &str, example: &str) -> Result<&'a Path, Failure> {
+    to.ok_or_else(|| Failure::input(format!("say where to: --as {form} --to {example}")))
+}
+
+/// Spans and data points of a request.
+const AT_ONCE: usize = 4_000;
+
+fn post(calls: &Calls, to: &Path) -> Result<(), Failure> {
+    let endpoint = Endpoint::at(&to.to_string_lossy());
+    let rejected = Cell::new(0);
+    let note = |taken: Result<Taken, Unsent>| -> io::Result<()> {
+        let taken = taken.map_err(|error| io::Error::other(error.to_string()))?;
+        rejected.set(rejected.get() + taken.rejected);
+        Ok(())
+    };
+    let recorded = &calls.recorded;
+    let spans = otlp::spans(recorded, AT_ONCE, &mut |body| {
+        note(endpoint.post_spans(body))
+    });
+    let spans = spans.map_err(unwritten)?;
+    let mut send = |body: &[u8]| note(endpoint.post_metrics(body));
+    otlp::metrics(recorded, &calls.tree, AT_ONCE, &mut send).map_err(unwritten)?;
+    let rejected = match rejected.get() {
+        0 => String::new(),
+        more => format!("; the collector rejected {more}"),
+    };
+    output::tell(format!(
+        "{} and {} as spans in {}{rejected}",
+        counted(spans.calls as usize, "call"),
+        counted(spans.gaps as usize, "gap"),
+        counted(spans.requests as usize, "request"),
+    ));
+    Ok(())
 }
 
 fn write_text(text: &str, to: Option<&Path>) -> Result<(), Failure> {
@@ -133,5 +169,12 @@ fn write_kieker(calls: &Calls, folder: &Path) -> Result<(), Failure> {
 }
 
 fn unwritten(error: Unwritten) -> Failure {
-    Failure::environment(error.to_string())
+    match error {
+        Unwritten::From(error) => Failure::input(error.to_string()),
+        // An exporter's reason is a sentence of its own.
+        Unwritten::To(error) if error.kind() == io::ErrorKind::Other => {
+            Failure::environment(error.to_string())
+        }
+        Unwritten::To(error) => Failure::environment(format!("cannot write: {}", cause(&error))),
+    }
 }

@@ -50,6 +50,8 @@ impl Longest {
     pub(super) fn add(&mut self, step: Step<'_>) {
         match step {
             Step::Gap { thread, .. } => self.thread(thread).is_whole = false,
+            // Its beginning is missing, so the trace is not whole.
+            Step::Appears { thread, .. } => self.thread(thread).places.push(None),
             Step::Begins {
                 thread,
                 name,

@@ -14,6 +14,9 @@ pub struct Trace {
 /// `TracePacket`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
+    /// Readings of clocks at one moment.
+    #[prost(message, optional, tag = "6")]
+    pub clock_snapshot: Option<ClockSnapshot>,
     /// In nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
@@ -38,6 +41,33 @@ pub struct TracePacket {
 pub const STATE_CLEARED: u32 = 1;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet needs the names numbered before.
 pub const NEEDS_STATE: u32 = 2;
+
+/// `ClockSnapshot`.
+#[derive(Clone, PartialEq, Message)]
+pub struct ClockSnapshot {
+    /// One reading of each clock.
+    #[prost(message, repeated, tag = "1")]
+    pub clocks: Vec<Clock>,
+    /// The clock of times whose packets name none.
+    #[prost(uint32, optional, tag = "2")]
+    pub primary_trace_clock: Option<u32>,
+}
+
+/// `ClockSnapshot.Clock`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Clock {
+    /// [`CLOCK_REALTIME`], [`CLOCK_BOOTTIME`].
+    #[prost(uint32, optional, tag = "1")]
+    pub clock_id: Option<u32>,
+    /// In nanoseconds.
+    #[prost(uint64, optional, tag = "2")]
+    pub timestamp: Option<u64>,
+}
+
+/// `BUILTIN_CLOCK_REALTIME`: nanoseconds since 1970.
+pub const CLOCK_REALTIME: u32 = 1;
+/// `BUILTIN_CLOCK_BOOTTIME`: the clock of a trace unless it says otherwise.
+pub const CLOCK_BOOTTIME: u32 = 6;
 
 /// `InternedData`.
 #[derive(Clone, PartialEq, Message)]
@@ -67,7 +97,10 @@ pub struct TrackEvent {
     /// Categories by number.
     #[prost(uint64, repeated, packed = "false", tag = "3")]
     pub category_iids: Vec<u64>,
-    /// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END` or `TYPE_INSTANT`.
+    /// Details, for a reader.
+    #[prost(message, repeated, tag = "4")]
+    pub debug_annotations: Vec<DebugAnnotation>,
+    /// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END`, `TYPE_INSTANT` or `TYPE_COUNTER`.
     #[prost(int32, optional, tag = "9")]
     pub r#type: Option<i32>,
     /// The name by number.
@@ -82,6 +115,9 @@ pub struct TrackEvent {
     /// The name.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
+    /// The value of a counter.
+    #[prost(int64, optional, tag = "30")]
+    pub counter_value: Option<i64>,
     /// Arrows that begin or pass here.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
@@ -96,6 +132,22 @@ pub const TYPE_SLICE_BEGIN: i32 = 1;
 pub const TYPE_SLICE_END: i32 = 2;
 /// The same.
 pub const TYPE_INSTANT: i32 = 3;
+/// The same.
+pub const TYPE_COUNTER: i32 = 4;
+
+/// `DebugAnnotation`.
+#[derive(Clone, PartialEq, Message)]
+pub struct DebugAnnotation {
+    /// A number.
+    #[prost(uint64, optional, tag = "3")]
+    pub uint_value: Option<u64>,
+    /// Or a text.
+    #[prost(string, optional, tag = "6")]
+    pub string_value: Option<String>,
+    /// Its name.
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
+}
 
 /// `TrackDescriptor`.
 #[derive(Clone, PartialEq, Message)]
@@ -109,9 +161,15 @@ pub struct TrackDescriptor {
     /// It is a process.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
+    /// It is a thread.
+    #[prost(message, optional, tag = "4")]
+    pub thread: Option<ThreadDescriptor>,
     /// The track that contains it.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
+    /// It is a counter.
+    #[prost(message, optional, tag = "8")]
+    pub counter: Option<CounterDescriptor>,
     /// Order of its parts: 3, by their ranks.
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
@@ -129,4 +187,26 @@ pub struct ProcessDescriptor {
     /// Its name.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
+}
+
+/// `ThreadDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub struct ThreadDescriptor {
+    /// The number of its process.
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    /// Its number.
+    #[prost(int64, optional, tag = "2")]
+    pub tid: Option<i64>,
+    /// Its name.
+    #[prost(string, optional, tag = "5")]
+    pub thread_name: Option<String>,
+}
+
+/// `CounterDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub struct CounterDescriptor {
+    /// Unit of its values.
+    #[prost(string, optional, tag = "6")]
+    pub unit_name: Option<String>,
 }
