@@ -36,7 +36,7 @@ pub(crate) struct Watch {
     #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with_all = ["page", "json", "long"])]
     pub(crate) form: Option<Form>,
 
-    /// Where to write the form: a file, standard output if not given; for kieker and ctf a folder;
+    /// Destination of the form: a file, standard output if not given; for kieker and ctf a folder;
     /// for otlp the address of a collector
     #[arg(long, value_name = "WHERE", requires = "form")]
     pub(crate) to: Option<PathBuf>,
