@@ -7,11 +7,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hearth_sys::affinity;
+use hearth_sys::file_lock;
 use hearth_sys::refused::Refused;
 use hearth_sys::shared::memory_file;
 use hearth_watch::stream::{Encoding, FileSink, Head, Journal, NAME, Shape, Sink, Writer};
@@ -38,6 +39,8 @@ type AnyWriter = Writer<Box<dyn Sink + Send>>;
 
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
+/// Action after probes were switched.
+static SWITCHED: OnceLock<fn()> = OnceLock::new();
 
 fn running() -> MutexGuard<'static, Option<Running>> {
     lock(&RUNNING)
@@ -63,7 +66,8 @@ pub struct Monitor {
 pub enum NotBegun {
     /// Another one runs.
     Second,
-    /// The file cannot be made.
+    /// The file cannot be made, or another monitor writes it
+    /// ([`WouldBlock`](io::ErrorKind::WouldBlock)).
     File(PathBuf, io::Error),
     /// There is no memory for blocks, or no thread.
     Refused(Refused),
@@ -90,6 +94,12 @@ impl Monitor {
     /// # Errors
     /// Another one runs, or the file or the memory for blocks cannot be had.
     pub fn begin(options: Options) -> Result<Monitor, NotBegun> {
+        let monitor = here::quietly(|| Monitor::begin_quietly(options));
+        tell_of_switches();
+        monitor
+    }
+
+    fn begin_quietly(options: Options) -> Result<Monitor, NotBegun> {
         // Probes before the monitor, as where a probe is passed for the first time.
         let probes = probes();
         let mut running = running();
@@ -144,6 +154,12 @@ impl Monitor {
     }
 
     fn end(&mut self) -> Report {
+        let report = here::quietly(|| self.end_quietly());
+        tell_of_switches();
+        report
+    }
+
+    fn end_quietly(&mut self) -> Report {
         let Some(thread) = self.thread.take() else {
             return Report::default();
         };
@@ -200,6 +216,12 @@ pub(crate) fn switch(probe: &Probe) {
 }
 
 fn add_rule(rule: Rule) -> usize {
+    let on = here::quietly(|| add_rule_quietly(rule));
+    tell_of_switches();
+    on
+}
+
+fn add_rule_quietly(rule: Rule) -> usize {
     let probes = probes();
     let mut running = running();
     if let Some(running) = &mut *running {
@@ -215,6 +237,21 @@ fn add_rule(rule: Rule) -> usize {
         }
     }
     probes.iter().filter(|probe| probe.is_on()).count()
+}
+
+/// Has an action run each time that rules have changed, without any lock. The first one stays.
+#[cfg_attr(
+    not(feature = "tracing"),
+    expect(dead_code, reason = "for a front end")
+)]
+pub(crate) fn after_switches(action: fn()) {
+    let _ = SWITCHED.set(action);
+}
+
+fn tell_of_switches() {
+    if let Some(action) = SWITCHED.get() {
+        action();
+    }
 }
 
 /// The journal of a monitor, if it is the one that runs.
@@ -283,13 +320,34 @@ fn journal_file(options: &Options, number: u32) -> Result<(Option<PathBuf>, File
 fn sink(to: &Destination, memory: Option<&Chunks>) -> Result<Box<dyn Sink + Send>, NotBegun> {
     Ok(match (to, memory) {
         (Destination::File(path), _) => {
-            let file = File::create(path);
+            let file = own_file(path);
             let file = file.map_err(|error| NotBegun::File(path.clone(), error))?;
             Box::new(FileSink::new(file))
         }
         (_, Some(chunks)) => Box::new(chunks.clone()),
         _ => Box::new(io::sink()),
     })
+}
+
+/// An empty file that no other monitor writes. What is no regular file is taken as it is.
+fn own_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        // Some file systems have no locks.
+        if let Ok(false) = file_lock::try_lock(&file) {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "another monitor writes it",
+            ));
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 /// Chunks in memory, which the monitor and its writer share.
@@ -321,12 +379,14 @@ fn start(
         if let Some(core) = core {
             let _ = affinity::pin_current(core);
         }
-        while write(journal, &writer, is_synchronous) {
-            if let Some(rule) = switches::heard(journal) {
-                let on = add_rule(rule);
-                switches::answer(journal, on);
+        here::quietly(|| {
+            while write(journal, &writer, is_synchronous) {
+                if let Some(rule) = switches::heard(journal) {
+                    let on = add_rule(rule);
+                    switches::answer(journal, on);
+                }
             }
-        }
+        });
     });
     thread.map_err(|error| {
         let next = "raise the limit (ulimit -u)";

@@ -65,7 +65,10 @@ fn account(file: &Temporary) -> (u64, u64, bool) {
         emitted += total.emitted;
         lost += total.lost();
     }
-    assert_eq!(log.damages, Vec::<String>::new());
+    // A program that is killed while it writes leaves the start of a chunk; the journal has it.
+    let is_torn = |damage: &String| !log.has_ended && damage.ends_with("the start of a chunk");
+    let damages: Vec<_> = log.damages.iter().filter(|one| !is_torn(one)).collect();
+    assert_eq!(damages, Vec::<&String>::new());
     (emitted, lost, log.has_ended)
 }
 
