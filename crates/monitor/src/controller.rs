@@ -112,12 +112,14 @@ impl Monitor {
         let (kept_at, file) = journal_file(&options, number)?;
         let shape = Shape::for_bytes(options.buffer);
         let journal = Journal::begin(&file, shape, options.law).map_err(NotBegun::Refused)?;
-        let writer = Writer::new(
+        let mut writer = Writer::new(
             journal,
             sink,
             head(&options, kept_at.as_deref()),
             Encoding::Calls,
         );
+        // The head is in the file at once: it names the journal, should the program be killed.
+        writer.account();
         let writer = Arc::new(Mutex::new(writer));
         let is_synchronous = options.mode == Mode::Synchronous;
         let thread = start(journal, Arc::clone(&writer), options.core, is_synchronous)
@@ -210,8 +212,9 @@ impl Running {
 
 /// Switches a probe by the rules of the monitor that runs. The caller has the list of probes.
 pub(crate) fn switch(probe: &Probe) {
-    if let Some(running) = &*running() {
-        running.switch(probe);
+    match &*running() {
+        Some(running) => running.switch(probe),
+        None => probe.set_off(),
     }
 }
 
@@ -237,6 +240,27 @@ fn add_rule_quietly(rule: Rule) -> usize {
         }
     }
     probes.iter().filter(|probe| probe.is_on()).count()
+}
+
+/// All that a monitor locks, but for its journal.
+pub(crate) struct Held {
+    probes: MutexGuard<'static, Vec<&'static Probe>>,
+    running: MutexGuard<'static, Option<Running>>,
+}
+
+pub(crate) fn hold() -> Held {
+    let probes = probes();
+    let running = running();
+    Held { probes, running }
+}
+
+impl Held {
+    /// Forgets the monitor, in the child of a fork.
+    pub(crate) fn end_in_child(mut self) {
+        self.probes.iter().for_each(|probe| probe.set_off());
+        // Its writer may be locked by a thread that is not there any more.
+        std::mem::forget(self.running.take());
+    }
 }
 
 /// Has an action run each time that rules have changed, without any lock. The first one stays.

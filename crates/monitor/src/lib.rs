@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod controller;
+pub mod forks;
 mod here;
 mod options;
 mod parse;

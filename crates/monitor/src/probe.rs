@@ -86,7 +86,8 @@ impl Probe {
         let mut probes = probes();
         if self.state.load(Ordering::Relaxed) == UNKNOWN {
             probes.push(self);
-            self.state.store(OFF, Ordering::Relaxed);
+            // One store, unknown to on or off: another thread that passes it now must not take it
+            // for off.
             controller::switch(self);
         }
         self.state.load(Ordering::Relaxed)

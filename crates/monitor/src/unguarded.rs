@@ -9,31 +9,15 @@
 //!   it ends at the thread's next beginning, or with the call around it.
 
 use crate::here;
+pub use crate::here::Frame;
 use crate::probe::{OFF, Probe, UNKNOWN};
-
-/// Place of a caller's frame on its stack. It tells which calls a jump has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame(usize);
-
-impl Frame {
-    /// No place: nothing is known of jumps.
-    pub const NONE: Frame = Frame(0);
-
-    /// The stack pointer's value in the caller. Stacks grow downwards: an open call with a lower
-    /// one, by no more than a mebibyte, was left by a jump.
-    #[inline]
-    #[must_use]
-    pub fn at(stack_pointer: usize) -> Frame {
-        Frame(stack_pointer)
-    }
-}
 
 /// Notes the beginning of a call, if the probe is on.
 #[inline]
 pub fn begin(probe: &'static Probe, frame: Frame) {
     let state = state(probe);
     if state != OFF {
-        here::begins_unguarded(probe, state, frame.0);
+        here::begins_unguarded(probe, state, frame);
     }
 }
 
@@ -41,7 +25,7 @@ pub fn begin(probe: &'static Probe, frame: Frame) {
 #[inline]
 pub fn end(probe: &'static Probe, frame: Frame) {
     if probe.state() > OFF {
-        here::ends_unguarded(probe, frame.0);
+        here::ends_unguarded(probe, frame);
     }
 }
 
@@ -59,8 +43,8 @@ fn state(probe: &'static Probe) -> u64 {
 }
 
 /// Runs an action during which the calling thread's calls without a guard are not noted, for the
-/// work of a front end itself. None, and nothing runs, within such an action, while a call is being
-/// noted, and at the very end of the thread.
+/// work of a front end itself. None, and nothing runs, within such an action and while a call is
+/// being noted.
 pub fn try_quietly<R>(action: impl FnOnce() -> R) -> Option<R> {
     here::try_quietly(action)
 }

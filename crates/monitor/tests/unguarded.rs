@@ -21,7 +21,7 @@ fn records(action: impl FnOnce(&Monitor)) -> u64 {
 #[test]
 fn each_beginning_has_one_end() {
     let none = Frame::NONE;
-    let at = |place: usize| Frame::at(0x7000_0000 + place);
+    let at = |place: usize| Frame::at(0x7000_0000 + place, 1);
     let pair = |probe, frame| {
         begin(probe, frame);
         end(probe, frame);
