@@ -232,6 +232,8 @@ fn names_of_cpp_have_no_parameters_and_exceptions_end_calls() {
             1,
         ),
         ("net::Server::handle>net::Server::parse", 300),
+        ("net::Server::~Server", 1),
+        ("net::Server::~Server>net::Server::stop", 1),
     ]);
 }
 

@@ -2,6 +2,9 @@
 //!
 //! One test, as a process has one monitor at a time.
 
+use std::sync::Barrier;
+use std::thread;
+
 use hearth_monitor::unguarded::{Frame, begin, end, try_quietly};
 use hearth_monitor::{Destination, Monitor, Options, Probe, Rule};
 
@@ -70,6 +73,23 @@ fn each_beginning_has_one_end() {
         end(&A, none);
     });
     assert_eq!(switched, 4, "a call ends that was switched off");
+    let at_once = records(|_| {
+        let rounds: Vec<&'static Probe> = (0..1000)
+            .map(|_| &*Box::leak(Box::new(Probe::new("unguarded.new"))))
+            .collect();
+        let barrier = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for probe in &rounds {
+                        barrier.wait();
+                        drop(probe.call());
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!(at_once, 8000, "a new probe is off for nobody");
     let quiet = records(|_| {
         try_quietly(|| {
             pair(&A, none);

@@ -23,6 +23,18 @@
 //! - [`Layer`], beside other layers of a `tracing_subscriber::Registry`, which finds the span of
 //!   each number. Spans that are off still cost what the registry takes.
 //!
+//! # What it costs
+//!
+//! `cargo run --release -p hearth-monitor --features tracing --example spans`, on a virtual machine
+//! of two Xeon cores that were busy with other work; medians of 21 runs of 300,000 calls:
+//!
+//! | a call with a span, over the same without | off | on, stored nowhere |
+//! |---|---|---|
+//! | no subscriber | 1.5 ns | |
+//! | a registry without layers | 222 ns | |
+//! | [`Layer`] over a registry | 162 ns | 241 ns |
+//! | [`Subscriber`] | 1.5 ns | 55 ns |
+//!
 //! # What a call is
 //!
 //! - The span of an `async` function is entered at each poll and left at each wait. These are as

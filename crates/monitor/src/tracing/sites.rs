@@ -56,7 +56,7 @@ pub(super) fn probe(number: usize) -> Option<&'static Probe> {
 /// The place of a key, or the free one where it belongs.
 #[inline]
 fn find(table: &[Place], key: usize) -> Result<usize, usize> {
-    // Addresses of metadata are multiples of 8, close to each other; Fibonacci hashing spreads them.
+    // Addresses of metadata are multiples of 8 and close together; Fibonacci hashing spreads them.
     let spread = (key as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut at = (spread >> 32) as usize % PLACES;
     loop {
