@@ -36,6 +36,7 @@ const UNSAFE: &[&str] = &[
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
+    "hearth-monitor-c",
     "hearth-sync",
     "hearth-stm",
     "hearth-runtime",

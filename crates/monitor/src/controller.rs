@@ -9,11 +9,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hearth_sys::affinity;
+use hearth_sys::file_lock;
 use hearth_sys::refused::Refused;
 use hearth_sys::shared::memory_file;
 use hearth_watch::stream::{Encoding, FileSink, Head, Journal, NAME, Shape, Sink, Writer};
@@ -42,6 +43,8 @@ type AnyWriter = Writer<Box<dyn Sink + Send>>;
 
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
+/// Action after probes were switched.
+static SWITCHED: OnceLock<fn()> = OnceLock::new();
 
 fn running() -> MutexGuard<'static, Option<Running>> {
     lock(&RUNNING)
@@ -67,7 +70,8 @@ pub struct Monitor {
 pub enum NotBegun {
     /// Another one runs.
     Second,
-    /// The file cannot be made.
+    /// The file cannot be made, or another monitor writes it
+    /// ([`WouldBlock`](io::ErrorKind::WouldBlock)).
     File(PathBuf, io::Error),
     /// There is no memory for blocks, or no thread.
     Refused(Refused),
@@ -94,6 +98,12 @@ impl Monitor {
     /// # Errors
     /// Another one runs, or the file or the memory for blocks cannot be had.
     pub fn begin(options: Options) -> Result<Monitor, NotBegun> {
+        let monitor = here::quietly(|| Monitor::begin_quietly(options));
+        tell_of_switches();
+        monitor
+    }
+
+    fn begin_quietly(options: Options) -> Result<Monitor, NotBegun> {
         // Probes before the monitor, as where a probe is passed for the first time.
         let probes = probes();
         let mut running = running();
@@ -110,12 +120,14 @@ impl Monitor {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             journal.note_file(path.as_os_str().as_bytes());
         }
-        let writer = Writer::new(
+        let mut writer = Writer::new(
             journal,
             sink,
             head(&options, kept_at.as_deref()),
             Encoding::Calls,
         );
+        // The head is in the file at once: it names the journal, should the program be killed.
+        writer.account();
         let writer = Arc::new(Mutex::new(writer));
         let is_synchronous = options.mode == Mode::Synchronous;
         let thread = start(journal, Arc::clone(&writer), options.core, is_synchronous)
@@ -153,6 +165,12 @@ impl Monitor {
     }
 
     fn end(&mut self) -> Report {
+        let report = here::quietly(|| self.end_quietly());
+        tell_of_switches();
+        report
+    }
+
+    fn end_quietly(&mut self) -> Report {
         let Some(thread) = self.thread.take() else {
             return Report::default();
         };
@@ -213,12 +231,19 @@ impl Running {
 
 /// Switches a probe by the rules of the monitor that runs. The caller has the list of probes.
 pub(crate) fn switch(probe: &Probe) {
-    if let Some(running) = &mut *running() {
-        running.switch(probe);
+    match &mut *running() {
+        Some(running) => running.switch(probe),
+        None => probe.set_off(),
     }
 }
 
 fn add_rule(rule: Rule) -> usize {
+    let on = here::quietly(|| add_rule_quietly(rule));
+    tell_of_switches();
+    on
+}
+
+fn add_rule_quietly(rule: Rule) -> usize {
     let probes = probes();
     let mut running = running();
     if let Some(running) = &mut *running {
@@ -234,6 +259,42 @@ fn add_rule(rule: Rule) -> usize {
         }
     }
     probes.iter().filter(|probe| probe.is_on()).count()
+}
+
+/// All that a monitor locks, but for its journal.
+pub(crate) struct Held {
+    probes: MutexGuard<'static, Vec<&'static Probe>>,
+    running: MutexGuard<'static, Option<Running>>,
+}
+
+pub(crate) fn hold() -> Held {
+    let probes = probes();
+    let running = running();
+    Held { probes, running }
+}
+
+impl Held {
+    /// Forgets the monitor, in the child of a fork.
+    pub(crate) fn end_in_child(mut self) {
+        self.probes.iter().for_each(|probe| probe.set_off());
+        // Its writer may be locked by a thread that is not there any more.
+        std::mem::forget(self.running.take());
+    }
+}
+
+/// Has an action run each time that rules have changed, without any lock. The first one stays.
+#[cfg_attr(
+    not(feature = "tracing"),
+    expect(dead_code, reason = "for a front end")
+)]
+pub(crate) fn after_switches(action: fn()) {
+    let _ = SWITCHED.set(action);
+}
+
+fn tell_of_switches() {
+    if let Some(action) = SWITCHED.get() {
+        action();
+    }
 }
 
 /// The journal of a monitor, if it is the one that runs.
@@ -302,13 +363,34 @@ fn journal_file(options: &Options, number: u32) -> Result<(Option<PathBuf>, File
 fn sink(to: &Destination, memory: Option<&Chunks>) -> Result<Box<dyn Sink + Send>, NotBegun> {
     Ok(match (to, memory) {
         (Destination::File(path), _) => {
-            let file = File::create(path);
+            let file = own_file(path);
             let file = file.map_err(|error| NotBegun::File(path.clone(), error))?;
             Box::new(FileSink::new(file))
         }
         (_, Some(chunks)) => Box::new(chunks.clone()),
         _ => Box::new(io::sink()),
     })
+}
+
+/// An empty file that no other monitor writes. What is no regular file is taken as it is.
+fn own_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        // Some file systems have no locks.
+        if let Ok(false) = file_lock::try_lock(&file) {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "another monitor writes it",
+            ));
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 /// Chunks in memory, which the monitor and its writer share.
@@ -340,12 +422,14 @@ fn start(
         if let Some(core) = core {
             let _ = affinity::pin_current(core);
         }
-        while write(journal, &writer, is_synchronous) {
-            if let Some(rule) = switches::heard(journal) {
-                let on = add_rule(rule);
-                switches::answer(journal, on);
+        here::quietly(|| {
+            while write(journal, &writer, is_synchronous) {
+                if let Some(rule) = switches::heard(journal) {
+                    let on = add_rule(rule);
+                    switches::answer(journal, on);
+                }
             }
-        }
+        });
     });
     thread.map_err(|error| {
         let next = "raise the limit (ulimit -u)";

@@ -1,18 +1,61 @@
 //! A thread's part: its tape, and how deep its calls are nested.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::mem::{self, ManuallyDrop};
+use std::ptr;
 
+use hearth_sys::affinity;
 use hearth_watch::stream::{Journal, Law, TICKS, Tape};
 
 use crate::controller;
-use crate::probe::{monitor_of, name_of};
+use crate::probe::{Probe, monitor_of, name_of};
 
 /// Type of a record at the end of a call; at the beginning it is 0.
 const ENDS: u64 = 1 << 56;
 
-/// The calling thread's state.
+/// Longest distance of a frame from one that a jump has left below it. Another stack lies farther
+/// away, as a rule; calls there are not taken for left ones.
+const JUMP_MAX: usize = 1 << 20;
+
+/// A call without a guard that has not ended.
+struct Open {
+    probe: &'static Probe,
+    /// The probe's state when the call began.
+    state: u64,
+    frame: Frame,
+}
+
+/// Place of a caller's frame on its stack. It tells which calls a jump has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    stack_pointer: usize,
+    from: usize,
+}
+
+impl Frame {
+    /// No place: nothing is known of jumps.
+    pub const NONE: Frame = Frame {
+        stack_pointer: 0,
+        from: 0,
+    };
+
+    /// The stack pointer's value in the caller, and the address to which the caller returns. Stacks
+    /// grow downwards: an open call with a lower one, by no more than a mebibyte, was left by a
+    /// jump, and so was one at the same place that returns elsewhere.
+    #[inline]
+    #[must_use]
+    pub fn at(stack_pointer: usize, from: usize) -> Frame {
+        Frame {
+            stack_pointer,
+            from,
+        }
+    }
+}
+
+/// The calling thread's state. It has no destructor of its own, so the first access allocates
+/// nothing: an allocator may be what is watched. [`Leaves`] ends it.
 struct Here {
-    tape: Tape,
+    tape: ManuallyDrop<Tape>,
     /// The monitor that it records for; 0 for none.
     monitor: Cell<u32>,
     journal: Cell<Option<&'static Journal>>,
@@ -24,12 +67,26 @@ struct Here {
     roots: Cell<u64>,
     /// It is recording: a record by a signal handler that interrupts it is left alone.
     is_busy: Cell<bool>,
+    /// Calls without a guard. Borrowed while one is noted and while the thread works for the
+    /// monitor: calls within that work are not noted.
+    open: RefCell<ManuallyDrop<Vec<Open>>>,
+    /// The thread is at its very end.
+    is_over: Cell<bool>,
+}
+
+/// Ends the calling thread's part.
+struct Leaves;
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        HERE.with(Here::leave);
+    }
 }
 
 thread_local! {
     static HERE: Here = const {
         Here {
-            tape: Tape::new(),
+            tape: ManuallyDrop::new(Tape::new()),
             monitor: Cell::new(0),
             journal: Cell::new(None),
             depth: Cell::new(0),
@@ -37,41 +94,87 @@ thread_local! {
             samples: Cell::new(false),
             roots: Cell::new(0),
             is_busy: Cell::new(false),
+            open: RefCell::new(ManuallyDrop::new(Vec::new())),
+            is_over: Cell::new(false),
         }
     };
+    static LEAVES: Leaves = const { Leaves };
 }
+
+const _: () = assert!(!mem::needs_drop::<Here>(), "a destructor");
 
 /// Notes the beginning of a call.
 #[inline]
 pub(crate) fn begins(state: u64) {
-    // Nothing is recorded at the very end of a thread.
-    let _ = HERE.try_with(|here| here.begins(state));
+    HERE.with(|here| here.begins(state));
 }
 
 /// Notes the end of a call.
 #[inline]
 pub(crate) fn ends(state: u64) {
-    let _ = HERE.try_with(|here| here.ends(state));
+    HERE.with(|here| here.ends(state));
+}
+
+/// Notes the beginning of a call without a guard.
+#[inline]
+pub(crate) fn begins_unguarded(probe: &'static Probe, state: u64, frame: Frame) {
+    HERE.with(|here| here.begins_unguarded(probe, state, frame));
+}
+
+/// Notes the end of a call without a guard.
+#[inline]
+pub(crate) fn ends_unguarded(probe: &'static Probe, frame: Frame) {
+    HERE.with(|here| here.ends_unguarded(probe, frame));
+}
+
+/// Runs an action whose calls without a guard are not noted. None if it is within one already.
+pub(crate) fn try_quietly<R>(action: impl FnOnce() -> R) -> Option<R> {
+    HERE.with(|here| {
+        let _quiet = here.open.try_borrow_mut().ok()?;
+        Some(action())
+    })
+}
+
+/// Runs an action whose calls without a guard are not noted.
+pub(crate) fn quietly<R>(action: impl FnOnce() -> R) -> R {
+    HERE.with(|here| {
+        let _quiet = here.open.try_borrow_mut();
+        action()
+    })
+}
+
+/// Forgets all calls of the calling thread, in the child of a fork.
+pub(crate) fn forget() {
+    HERE.with(|here| {
+        here.tape.forget();
+        here.journal.set(None);
+        here.monitor.set(0);
+        here.is_busy.set(false);
+        if let Ok(mut open) = here.open.try_borrow_mut() {
+            open.clear();
+        }
+    });
 }
 
 /// Hands over the calling thread's block.
 pub(crate) fn close() {
-    let _ = HERE.try_with(|here| here.tape.close());
+    HERE.with(|here| here.tape.close());
 }
 
 impl Here {
     #[inline]
-    fn begins(&self, state: u64) {
-        let depth = self.depth.get();
+    fn begins(&self, state: u64) -> bool {
         if self.monitor.get() != monitor_of(state) && !self.join(monitor_of(state)) {
-            return;
+            return false;
         }
+        let depth = self.depth.get();
         if self.samples.get() && self.is_left_out(depth) {
             self.tape.leave_out(1);
         } else {
             self.record(0, name_of(state), depth);
         }
         self.depth.set(depth + 1);
+        true
     }
 
     #[inline]
@@ -86,6 +189,72 @@ impl Here {
             self.tape.leave_out(1);
         } else {
             self.record(ENDS, name_of(state), depth);
+        }
+    }
+
+    #[inline]
+    fn begins_unguarded(&self, probe: &'static Probe, state: u64, frame: Frame) {
+        let Ok(mut open) = self.open.try_borrow_mut() else {
+            return;
+        };
+        let mut has_jumped = false;
+        while let Some(last) = open.last() {
+            let was_left = last.was_left(frame);
+            if !was_left && last.probe.state() == last.state {
+                break;
+            }
+            has_jumped |= was_left;
+            self.pop(&mut open);
+        }
+        if has_jumped {
+            self.pop_again(&mut open, probe, frame);
+        }
+        if self.begins(state) {
+            open.push(Open {
+                probe,
+                state,
+                frame,
+            });
+        }
+    }
+
+    #[inline]
+    fn ends_unguarded(&self, probe: &'static Probe, frame: Frame) {
+        let Ok(mut open) = self.open.try_borrow_mut() else {
+            return;
+        };
+        while open.last().is_some_and(|last| last.was_left(frame)) {
+            self.pop(&mut open);
+        }
+        // The innermost one, as a rule; a call that began while its probe was off is not there.
+        let is_this = |open: &Open| ptr::eq(open.probe, probe);
+        if let Some(at) = open.iter().rposition(is_this) {
+            while open.len() > at {
+                self.pop(&mut open);
+            }
+        }
+    }
+
+    /// Ends a call of the same function from the same place as the one that begins, after a jump:
+    /// without one, the function would be inlined into itself.
+    #[cold]
+    #[inline(never)]
+    fn pop_again(&self, open: &mut Vec<Open>, probe: &Probe, frame: Frame) {
+        let same = open.iter().rev().take_while(|open| open.frame == frame);
+        let first = open.len() - same.count();
+        let again = open[first..]
+            .iter()
+            .position(|open| ptr::eq(open.probe, probe));
+        while again.is_some_and(|again| open.len() > first + again) {
+            self.pop(open);
+        }
+    }
+
+    /// Notes the end of the innermost call without a guard.
+    #[inline]
+    fn pop(&self, open: &mut Vec<Open>) {
+        if let Some(last) = open.pop() {
+            self.ends(last.state);
         }
     }
 
@@ -134,15 +303,30 @@ impl Here {
         self.leaves_out.get()
     }
 
+    /// Ends the thread's part; what it records from here on is not noted.
+    fn leave(&self) {
+        self.is_over.set(true);
+        self.monitor.set(0);
+        if let Ok(mut open) = self.open.try_borrow_mut() {
+            self.tape.close();
+            drop(mem::take(&mut **open));
+        }
+    }
+
     /// Begins to record for a monitor. False if it has ended.
     #[cold]
     #[inline(never)]
     fn join(&self, monitor: u32) -> bool {
+        // C programs run much in their first thread's last moments: destructors, handlers.
+        if self.is_over.get() && affinity::thread_id() != std::process::id() {
+            return false;
+        }
         self.tape.close();
         self.journal.set(None);
         let Some(journal) = controller::journal_of(monitor) else {
             return false;
         };
+        let _ = LEAVES.try_with(|_| ());
         self.monitor.set(monitor);
         self.journal.set(Some(journal));
         self.depth.set(0);
@@ -151,6 +335,18 @@ impl Here {
         let has_slot = self.tape.join(journal);
         self.samples.set(has_slot && journal.law() == Law::Sample);
         true
+    }
+}
+
+impl Open {
+    /// Whether a jump has left the call, as seen from a frame that is in use.
+    #[inline]
+    fn was_left(&self, frame: Frame) -> bool {
+        let up = frame.stack_pointer.wrapping_sub(self.frame.stack_pointer);
+        match up {
+            0 => frame.from != self.frame.from,
+            up => up <= JUMP_MAX,
+        }
     }
 }
 

@@ -26,17 +26,29 @@
 //! # std::fs::remove_file(&file)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Options::of_env`] reads the choices from the variable `HEARTH_MONITOR` instead.
+//!
+//! Front ends for programs that have no such probes: the module `tracing`, with the feature of that
+//! name, for spans of the crate `tracing`; `hearth-monitor-c` for C and C++. They stand on
+//! [`unguarded`].
 #![forbid(unsafe_code)]
 
 mod controller;
+pub mod forks;
 mod here;
 mod options;
+mod parse;
 mod probe;
 mod rules;
 mod switches;
+#[cfg(feature = "tracing")]
+pub mod tracing;
+pub mod unguarded;
 
 pub use controller::{Monitor, NotBegun, Report};
 pub use options::{Destination, Mode, Options};
+pub use parse::{Misread, VARIABLE};
 pub use probe::{Call, Probe};
 pub use rules::Rule;
 pub use switches::{Outside, Unheard};

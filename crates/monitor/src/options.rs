@@ -37,6 +37,7 @@ pub struct Options {
     pub(crate) buffer: u64,
     pub(crate) rules: Vec<Rule>,
     pub(crate) core: Option<usize>,
+    pub(crate) follows_children: bool,
 }
 
 impl Options {
@@ -51,6 +52,7 @@ impl Options {
             buffer: 16 << 20,
             rules: Vec::new(),
             core: None,
+            follows_children: false,
         }
     }
 
@@ -101,5 +103,26 @@ impl Options {
             core: Some(core),
             ..self
         }
+    }
+
+    /// Whether a front end also records the children of forks, each into a file of its own.
+    #[must_use]
+    pub fn follows_children(&self) -> bool {
+        self.follows_children
+    }
+
+    /// The file, if records go to one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.to {
+            Destination::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Records to another destination.
+    #[must_use]
+    pub fn to_other(self, to: Destination) -> Options {
+        Options { to, ..self }
     }
 }

@@ -8,8 +8,8 @@ use crate::controller;
 use crate::here;
 
 /// States of a probe below its number: not passed yet, off, on.
-const UNKNOWN: u64 = 0;
-const OFF: u64 = 1;
+pub(crate) const UNKNOWN: u64 = 0;
+pub(crate) const OFF: u64 = 1;
 
 /// A place of the program, with a name, that can be switched on and off while the program runs.
 pub struct Probe {
@@ -82,11 +82,12 @@ impl Probe {
     /// Enters a probe that is passed for the first time into the list, and returns its state.
     #[cold]
     #[inline(never)]
-    fn meet(&'static self) -> u64 {
+    pub(crate) fn meet(&'static self) -> u64 {
         let mut probes = probes();
         if self.state.load(Ordering::Relaxed) == UNKNOWN {
             probes.push(self);
-            self.state.store(OFF, Ordering::Relaxed);
+            // One store, unknown to on or off: another thread that passes it now must not take it
+            // for off.
             controller::switch(self);
         }
         self.state.load(Ordering::Relaxed)
@@ -103,7 +104,12 @@ impl Probe {
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.state.load(Ordering::Relaxed) > OFF
+        self.state() > OFF
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> u64 {
+        self.state.load(Ordering::Relaxed)
     }
 }
 

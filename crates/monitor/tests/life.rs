@@ -73,15 +73,10 @@ fn account(file: &Temporary) -> (u64, u64, bool) {
         emitted += total.emitted;
         lost += total.lost();
     }
-    // A program that is killed in the middle of a write leaves the start of a chunk, whose block is
-    // still in the journal.
-    let is_torn = |damage: &String| damage.contains("start of a chunk");
-    let mut damages = log.damages.iter();
-    assert!(
-        damages.all(|damage| !log.has_ended && is_torn(damage)),
-        "{:?}",
-        log.damages
-    );
+    // A program that is killed while it writes leaves the start of a chunk; the journal has it.
+    let is_torn = |damage: &String| !log.has_ended && damage.ends_with("the start of a chunk");
+    let damages: Vec<_> = log.damages.iter().filter(|one| !is_torn(one)).collect();
+    assert_eq!(damages, Vec::<&String>::new());
     (emitted, lost, log.has_ended)
 }
 

@@ -115,6 +115,12 @@ pub fn allow_current(cores: &[usize]) -> io::Result<()> {
     set_mask(&mask_of(cores)?)
 }
 
+/// The calling thread's name, of 15 bytes at most. Unlike reading it from a file, this is no point
+/// at which a thread can be cancelled.
+pub fn thread_name() -> Vec<u8> {
+    rustix::thread::name().map_or_else(|_| Vec::new(), |name| name.into_bytes())
+}
+
 /// The system's number of the calling thread, for [`allow_thread`].
 pub fn thread_id() -> u32 {
     rustix::thread::gettid()

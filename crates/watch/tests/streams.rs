@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hearth_sys::shared::memory_file;
 use hearth_watch::stream::{
-    Encoding, FileSink, Head, Journal, Law, Log, Remains, Shape, Sink, Tape, Writer,
+    Chunks, Encoding, FileSink, Head, Journal, Law, Log, Remains, Said, Shape, Sink, Tape, Writer,
 };
 
 const SMALL: Shape = Shape {
@@ -244,4 +244,27 @@ fn a_full_disk_leaves_whole_chunks() {
     writer.step(Duration::ZERO);
     let total = journal.accounts().remove(0);
     assert_eq!((total.emitted, total.refused), (200, 200));
+}
+
+#[test]
+fn names_that_come_while_a_chunk_is_stored_are_stored_with_the_next() {
+    const NAMES: usize = 20_000;
+    let (_file, journal) = journal(Law::Block);
+    let mut writer = Writer::new(journal, Vec::new(), head(Law::Block), Encoding::Raw);
+    thread::scope(|scope| {
+        let adder = scope.spawn(|| (0..NAMES).all(|_| journal.name("a name").is_some()));
+        while !adder.is_finished() {
+            writer.account();
+        }
+        assert!(adder.join().expect("it ends"), "there is room");
+    });
+    assert!(writer.finish());
+    let bytes = std::mem::take(writer.sink());
+    let mut stored = 0;
+    for chunk in Chunks::new(&bytes[..]) {
+        if let Said::Names(names) = chunk.expect("whole chunks") {
+            stored += names.len();
+        }
+    }
+    assert_eq!(stored, NAMES);
 }

@@ -248,8 +248,8 @@ impl Journal {
         let number = 1 + self.words[header::THREADS].fetch_add(1, Ordering::Relaxed);
         let name = &self.words[THREADS + slot * THREAD + thread::NAME..];
         // Threads that were not made by Rust have a name here only.
-        let text = std::fs::read("/proc/thread-self/comm").unwrap_or_default();
-        store_text(&name[..thread::NAME_BYTES / 8], text.trim_ascii_end());
+        let text = affinity::thread_name();
+        store_text(&name[..thread::NAME_BYTES / 8], &text);
         let id = u64::from(affinity::thread_id()) | number << 32;
         self.thread_word(slot, thread::ID)
             .store(id, Ordering::Release);

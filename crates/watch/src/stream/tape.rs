@@ -149,6 +149,17 @@ impl Tape {
         }
     }
 
+    /// Leaves the journal without a word to it: in the child of a fork, which shares the journal
+    /// with its parent.
+    pub fn forget(&self) {
+        self.journal.set(None);
+        self.block.set(&[]);
+        for count in [&self.kept, &self.gaps, &self.lost, &self.left_out] {
+            count.set(0);
+        }
+        self.at.set(0);
+    }
+
     /// Hands over the open block. The next record opens one again.
     pub fn close(&self) {
         self.hand_over();

@@ -76,6 +76,8 @@ pub struct Writer<S> {
     encoding: Encoding,
     /// Word of the first name that is not stored.
     names: usize,
+    /// The same once `out` is stored. Others may add names meanwhile.
+    names_after: usize,
     payload: Vec<u8>,
     out: Vec<u8>,
     accounted: Instant,
@@ -95,6 +97,7 @@ impl<S: Sink> Writer<S> {
             sink,
             encoding,
             names: 0,
+            names_after: 0,
             payload: Vec::new(),
             out: Vec::new(),
             accounted: Instant::now(),
@@ -221,7 +224,8 @@ impl<S: Sink> Writer<S> {
         if let Some(head) = &self.head {
             write_chunk(&Said::Head(head.clone()), self.encoding, &mut self.out);
         }
-        let (names, _) = self.journal.names_from(self.names);
+        let (names, after) = self.journal.names_from(self.names);
+        self.names_after = after;
         if !names.is_empty() {
             write_chunk(&Said::Names(names), self.encoding, &mut self.out);
         }
@@ -229,11 +233,10 @@ impl<S: Sink> Writer<S> {
 
     /// Stores what was put together.
     fn flush(&mut self) -> bool {
-        let names = self.journal.names_from(self.names).1;
         match self.sink.store(&self.out) {
             Ok(()) => {
                 self.head = None;
-                self.names = names;
+                self.names = self.names_after;
                 true
             }
             Err(error) => {
