@@ -52,6 +52,10 @@ struct Queue {
     vacant: Vec<usize>,
     /// Number of blocks that writers have.
     taken: usize,
+    /// The accounts of all threads were taken for the end.
+    is_over: bool,
+    /// Blocks handed over since, for an end that is tried again.
+    late: Vec<usize>,
     /// Nobody stores: threads do not wait.
     is_closed: bool,
 }
@@ -327,7 +331,11 @@ impl Journal {
             .store(kept, Ordering::Relaxed);
         self.thread_word(slot, thread::BLOCK)
             .store(0, Ordering::Release);
-        queue.full.push_back(number);
+        match queue.is_over {
+            // The end has the part that counts.
+            true => queue.late.push(number),
+            false => queue.full.push_back(number),
+        }
         drop(queue);
         self.shared.filled.notify_one();
     }
@@ -341,7 +349,12 @@ impl Journal {
 
     /// A thread has left: its account can be closed when its blocks are stored.
     pub(super) fn leave(&self, slot: usize) {
-        self.lock().left.push(slot);
+        let mut queue = self.lock();
+        // The end has its account already.
+        if !queue.is_over {
+            queue.left.push(slot);
+        }
+        drop(queue);
         self.shared.filled.notify_one();
     }
 
@@ -448,6 +461,9 @@ impl Journal {
     pub fn end(&self) -> (Vec<Chunk>, Vec<Total>) {
         let mut queue = self.lock();
         queue.is_closed = true;
+        queue.is_over = true;
+        let late = std::mem::take(&mut queue.late);
+        queue.full.extend(late);
         let slots = self.words[header::SLOTS].load(Ordering::Acquire) as usize;
         let (mut chunks, mut totals) = (Vec::new(), Vec::new());
         for slot in (0..slots).filter(|slot| !queue.left.contains(slot)) {
