@@ -268,3 +268,24 @@ fn names_that_come_while_a_chunk_is_stored_are_stored_with_the_next() {
     }
     assert_eq!(stored, NAMES);
 }
+
+#[test]
+fn an_account_waits_for_its_threads_blocks() {
+    let (_file, journal) = journal(Law::DropOldest);
+    let tape = Tape::new();
+    for number in 1..=100 {
+        record(journal, &tape, number);
+    }
+    tape.close();
+    assert!(journal.accounts_of_left().is_empty(), "two blocks are full");
+    let first = journal.try_next().expect("two blocks");
+    first.refuse();
+    assert!(journal.accounts_of_left().is_empty(), "one block is full");
+    drop(journal.try_next());
+    let totals = journal.accounts_of_left();
+    assert_eq!(
+        (totals.len(), totals[0].emitted, totals[0].refused),
+        (1, 100, 60)
+    );
+    assert!(journal.accounts_of_left().is_empty());
+}

@@ -423,11 +423,15 @@ impl Journal {
         self.words[header::IS_OVER].store(1, Ordering::Release);
     }
 
-    /// Accounts of threads that have left, each once. Their blocks were handed over before; call it
-    /// with none full.
+    /// Accounts of threads that have left and have no block in the queue or at a writer, each once.
+    /// What becomes of a block still counts in its thread's account.
     pub fn accounts_of_left(&self) -> Vec<Total> {
         let mut queue = self.lock();
-        let left = std::mem::take(&mut queue.left);
+        let has_block = self.slots_of_blocks();
+        let left = std::mem::take(&mut queue.left).into_iter();
+        let (waiting, left): (Vec<usize>, Vec<usize>) =
+            left.partition(|slot| has_block.contains(slot));
+        queue.left = waiting;
         let totals = left.iter().filter_map(|&slot| self.total(slot)).collect();
         for slot in left {
             // Vacated: a reader of the journal need not count it any more.
@@ -436,6 +440,17 @@ impl Journal {
             queue.vacant.push(slot);
         }
         totals
+    }
+
+    /// Slots of threads with a full block, or one that a writer has; with the lock.
+    fn slots_of_blocks(&self) -> Vec<usize> {
+        let blocks = (0..self.blocks()).map(|number| self.block(number));
+        let word = |words: &[AtomicU64], at: usize| words[at].load(Ordering::Acquire);
+        let are_queued =
+            blocks.filter(|words| matches!(word(words, block::STATE), state::FULL | state::TAKEN));
+        are_queued
+            .map(|words| word(words, block::THREAD) as u32 as usize)
+            .collect()
     }
 
     /// Accounts of threads that have a slot now.
