@@ -11,6 +11,7 @@
 //!   several words.
 //! - [`Map`], [`Queue`] and [`Tree`] are structures on top. Their nodes come from a [`Slab`].
 //! - [`trace`] is the seam for traces; [`Traced`] is an algorithm with a tracer of one's choice.
+//!   With the feature `trace` there is one that records, and the module `analysis` reads its files.
 //!
 //! Every transaction whose body ends commits in the end: see `docs/internals/stm.md`.
 //!
@@ -39,6 +40,8 @@
 //! ```
 
 mod algorithm;
+#[cfg(feature = "trace")]
+pub mod analysis;
 mod attempt;
 mod counter;
 mod fault;

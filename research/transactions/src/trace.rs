@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use hearth_stm::analysis::{Access, Attempt, End, History, Thread};
+use hearth_stm::trace::sign_of;
+
 use crate::codec::Codec;
 use crate::output::blocks_of;
 use crate::record::{BYTES, Kind, Record};
@@ -144,4 +147,58 @@ pub fn merge(threads: &BTreeMap<u32, Vec<Record>>) -> Vec<Event> {
     let mut events: Vec<Event> = placed.flatten().collect();
     events.sort_by(|one, other| one.ns.total_cmp(&other.ns));
     events
+}
+
+/// The threads' attempts, for Hearth's analysis. The form has no reasons, places and owners of
+/// aborts.
+#[must_use]
+pub fn history(threads: &BTreeMap<u32, Vec<Record>>) -> History {
+    let mut history = History::default();
+    for (&number, records) in threads {
+        let mut thread = Thread {
+            name: number.to_string(),
+            ..Thread::default()
+        };
+        let mut open: Option<Attempt> = None;
+        for event in place(number, records).unwrap_or_default() {
+            let [one, two] = event.record.words;
+            let is_write = event.record.kind == Kind::Write;
+            let end = match event.record.kind {
+                Kind::Start => {
+                    thread.sign = sign_of(one as usize);
+                    open = Some(Attempt {
+                        start_ns: event.ns,
+                        end_ns: event.ns,
+                        counter: two,
+                        end: End::Commit,
+                        accesses: Vec::new(),
+                    });
+                    continue;
+                }
+                Kind::Commit => End::Commit,
+                Kind::Abort => End::Abort {
+                    reason: None,
+                    site: 0,
+                    owner: 0,
+                },
+                _ => {
+                    history.has_accesses = true;
+                    if let Some(attempt) = &mut open {
+                        attempt.accesses.push(Access {
+                            address: one,
+                            words: 1,
+                            written: is_write.then_some(two),
+                        });
+                    }
+                    continue;
+                }
+            };
+            if let Some(mut attempt) = open.take() {
+                (attempt.end_ns, attempt.end) = (event.ns, end);
+                thread.attempts.push(attempt);
+            }
+        }
+        history.threads.push(thread);
+    }
+    history
 }

@@ -84,6 +84,11 @@ fn all_forms_come_back() {
         assert_eq!(of_first[6].words, [address(2), 0]);
         let events = trace::merge(&threads);
         assert_eq!(events.len(), 50 * (7 + 2));
+        let history = trace::history(&threads);
+        let attempts = &history.threads[0].attempts;
+        assert_eq!(attempts.len(), 100);
+        assert!(attempts.iter().step_by(2).all(|it| it.sizes() == (4, 1)));
+        assert!(hearth_stm::analysis::report(&history).contains("Words read in an attempt"));
         assert!(events.is_sorted_by(|one, other| one.ns <= other.ns));
         if !matches!(form, Form::Ascii) && codec(form).is_none() {
             assert_eq!(plan.bytes(), records.len() as u64 * 17);

@@ -40,6 +40,28 @@ pub enum Reason {
     Panic,
 }
 
+impl Reason {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::ReadLocked => "read locked",
+            Reason::WriteLocked => "write locked",
+            Reason::Changed => "changed",
+            Reason::CommitChanged => "changed at commit",
+            Reason::Retry => "retry",
+            Reason::User => "gave up",
+            Reason::Panic => "panic",
+        }
+    }
+
+    /// Whether another transaction was in the way.
+    #[must_use]
+    pub fn is_conflict(self) -> bool {
+        !matches!(self, Reason::Retry | Reason::User | Reason::Panic)
+    }
+}
+
 /// The end of an attempt without a commit: why, where, and who was in the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aborted {

@@ -14,6 +14,9 @@ use super::numbers::{Bytes, put, signed, unsigned};
 /// Half a byte for a type that has none of its own.
 const OTHER: u8 = 15;
 
+/// Bytes that a column of a usual block does not exceed.
+const COLUMN: usize = 1 << 14;
+
 /// Words that steps are taken from.
 #[derive(Default)]
 struct Last {
@@ -55,7 +58,8 @@ fn turned_back(kind: u8, value: u64) -> u64 {
 
 /// Appends records, and gives their number.
 pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -> u32 {
-    let (mut kinds, mut firsts, mut seconds) = (Vec::new(), Vec::new(), Vec::new());
+    let column = || Vec::with_capacity(COLUMN);
+    let (mut kinds, mut firsts, mut seconds) = (column(), column(), column());
     let (mut last, mut count) = (Last::default(), 0_u32);
     for [first, second] in records {
         let kind = (first >> 56) as u8;

@@ -2,12 +2,24 @@
 //! first.
 
 /// Appends a number.
-pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
+#[inline(always)]
+pub(super) fn put(out: &mut Vec<u8>, value: u64) {
+    match value {
+        0..0x80 => out.push(value as u8),
+        0x80..0x4000 => out.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]),
+        _ => put_long(out, value),
     }
-    out.push(value as u8);
+}
+
+fn put_long(out: &mut Vec<u8>, mut value: u64) {
+    let (mut bytes, mut used) = ([0; 10], 0);
+    while value >= 0x80 {
+        bytes[used] = value as u8 | 0x80;
+        value >>= 7;
+        used += 1;
+    }
+    bytes[used] = value as u8;
+    out.extend_from_slice(&bytes[..=used]);
 }
 
 /// Appends a text behind its length.
