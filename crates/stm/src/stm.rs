@@ -31,7 +31,7 @@ pub struct Stm<A: Algorithm = Lsa> {
     algorithm: A,
     waiting: Waiting,
     failures_max: u32,
-    /// Where the tracers' events go.
+    /// Destination of the tracers' events.
     traces: <A::Tracer as Tracer>::Shared,
 }
 

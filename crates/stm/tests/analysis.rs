@@ -1,4 +1,4 @@
-//! What a history says, made by hand and recorded.
+//! Analysis of histories, made by hand and recorded.
 
 #![cfg(feature = "trace")]
 
