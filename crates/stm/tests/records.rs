@@ -111,8 +111,34 @@ fn a_reduced_trace_has_starts_and_ends_of_all_threads() {
 }
 
 #[test]
-fn an_instance_without_a_target_records_nothing() {
+fn an_instance_without_a_target_runs() {
     let stm = Stm::<Memory<true>>::with_algorithm();
     let var = Var::new(1_u64);
     assert_eq!(stm.atomically(|tx| tx.read(&var)), 1);
+}
+
+/// The silent tracer adds nothing to a descriptor.
+#[test]
+fn silence_has_no_size() {
+    assert_eq!(size_of::<hearth_stm::trace::Silent>(), 0);
+}
+
+/// In a build with traces the plain algorithms record, too, once the process has a journal.
+#[cfg(feature = "trace-reduced")]
+#[test]
+fn plain_instances_record_into_the_process_journal() {
+    use hearth_stm::trace::Target;
+
+    let session = Session::begin(Vec::new(), Options::default()).expect("memory is there");
+    let (stm, var) = (Stm::new(), Var::new(1_u64));
+    stm.atomically(|tx| tx.read(&var));
+    assert!(Target::set_process(session.journal()));
+    assert!(!Target::set_process(session.journal()));
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| stm.atomically(|tx| tx.update(&var, |value| value + 1)));
+        worker.join().expect("it ends");
+    });
+    let account = session.end();
+    let accesses = if cfg!(feature = "trace-full") { 2 } else { 0 };
+    assert_eq!((account.emitted, account.lost), (2 + accesses, 0));
 }

@@ -15,8 +15,8 @@ use super::recorder::Target;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Pause of the writer while most blocks are free. To be woken for each block costs the thread that
-/// hands it over a switch, if both share a core. Usual blocks fill at 40 million records a second in
-/// 0.1 ms, so a pause leaves some ten.
+/// hands it over a switch, if both share a core. Usual blocks fill at 40 million records a second
+/// in 0.1 ms, so a pause leaves some ten.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Choices of a session.
