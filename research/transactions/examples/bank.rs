@@ -3,7 +3,8 @@
 //! `bank [accounts=1024] [read-all=20] [single=1] [threads=2] [rounds=9] [ms=300] [kinds=all]`: the
 //! question is how much of the untraced throughput is left, whether conflicts are as frequent, and
 //! how many bytes an event takes. `single=0` sums with `fold`. `kinds=hearth` leaves the paper's
-//! forms out. The deviation of aborts is the interval of 90 % of its mean. All bytes go to nowhere, so that the disk is not measured; they are counted.
+//! forms out. The deviation of aborts is the interval of 90 % of its mean. All bytes go to nowhere,
+//! so that the disk is not measured; they are counted.
 //!
 //! Fairness: one binary, the same seeds, contenders in turns and in another order each round,
 //! threads pinned, a new memory with new accounts for each turn, as where they lie makes some
