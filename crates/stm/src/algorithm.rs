@@ -2,12 +2,14 @@
 
 use hearth_atomics::AtomicU64;
 
-use crate::attempt::{Attempt, Home, LocalKey};
+use crate::attempt::Attempt;
 use crate::fault::Planted;
 use crate::halt::Halt;
 use crate::raw::RawWord;
+use crate::trace::Tracer;
 
-/// An algorithm: [`Lsa`](crate::Lsa) or [`Norec`](crate::Norec). Sealed.
+/// An algorithm: [`Lsa`](crate::Lsa) or [`Norec`](crate::Norec), or one of these
+/// [`Traced`](crate::Traced). Sealed.
 pub trait Algorithm: Protocol {}
 
 /// Shared state of an instance, with the steps of an attempt.
@@ -22,8 +24,17 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     /// The shared state of a new instance.
     fn new(planted: Planted) -> Self;
 
-    /// The thread's logs.
-    fn home() -> &'static LocalKey<Home<Self::Logs>>;
+    /// The tracer in the logs.
+    type Tracer: Tracer;
+
+    /// Lends the thread's logs to a transaction; panics if one of this thread has them.
+    fn take_logs() -> Box<Self::Logs>;
+
+    /// Takes the logs back.
+    fn put_logs(logs: Box<Self::Logs>);
+
+    /// The tracer.
+    fn tracer(logs: &mut Self::Logs) -> &mut Self::Tracer;
 
     /// The part of the logs that is the same in both algorithms.
     fn attempt(logs: &mut Self::Logs) -> &mut Attempt;

@@ -9,7 +9,7 @@ pub(crate) use loom::thread::LocalKey;
 pub(crate) use std::thread::LocalKey;
 
 use crate::halt::Halt;
-use crate::trace::{Aborted, Reason, ThreadTracer};
+use crate::trace::{Aborted, BuildTracer, Reason};
 
 /// Commits and aborts of one thread under one algorithm.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct Attempt {
     /// The conflict after which nothing but the end is left.
     pub(crate) conflict: Option<Aborted>,
     pub(crate) counts: Counts,
-    pub(crate) tracer: ThreadTracer,
+    pub(crate) tracer: BuildTracer,
     #[cfg(not(loom))]
     random: u64,
 }
@@ -59,7 +59,7 @@ impl Attempt {
 }
 
 /// A thread's descriptor for one algorithm, while no transaction has it.
-pub struct Home<L> {
+pub(crate) struct Home<L> {
     logs: Cell<Option<Box<L>>>,
     is_taken: Cell<bool>,
 }

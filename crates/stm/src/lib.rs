@@ -2,15 +2,16 @@
 //!
 //! A transaction reads and writes shared variables as if it were alone. No transaction, not even
 //! one that will be undone, sees an inconsistent state. This crate never knows what a component or
-//! a channel is, has no state of the process, and writes no files: it calls a tracer, which a
-//! feature of the build puts in.
+//! a channel is. Without traces it has no state of the process and no files: it calls a tracer,
+//! which a type or a feature of the build puts in.
 //!
 //! - [`Stm`] is an instance, with [`Lsa`] (the default) or [`Norec`] as its algorithm; [`Tx`] is a
 //!   running transaction.
 //! - [`Var`] holds a [`Word`]: integers, floating-point numbers, small structures. [`Wide`] holds
 //!   several words.
 //! - [`Map`], [`Queue`] and [`Tree`] are structures on top. Their nodes come from a [`Slab`].
-//! - [`trace`] is the seam for traces.
+//! - [`trace`] is the seam for traces; [`Traced`] is an algorithm with a tracer of one's choice.
+//!   With the feature `trace` there is one that records, and the module `analysis` reads its files.
 //!
 //! Every transaction whose body ends commits in the end: see `docs/internals/stm.md`.
 //!
@@ -39,6 +40,8 @@
 //! ```
 
 mod algorithm;
+#[cfg(feature = "trace")]
+pub mod analysis;
 mod attempt;
 mod counter;
 mod fault;
@@ -54,6 +57,8 @@ mod stm;
 #[cfg(not(loom))]
 mod structures;
 pub mod trace;
+#[cfg(not(loom))]
+mod traced;
 mod tx;
 mod var;
 mod waiting;
@@ -64,11 +69,11 @@ pub use attempt::Counts;
 pub use halt::{Halt, Stop, abort};
 pub use lsa::Lsa;
 pub use norec::Norec;
-#[cfg(feature = "trace-reduced")]
-pub use stm::take_events;
-pub use stm::{Stm, thread_counts};
+pub use stm::{Stm, thread_counts, with_tracer};
 #[cfg(not(loom))]
 pub use structures::{Map, Memory, Queue, RedBlack, Slab, Tree};
+#[cfg(not(loom))]
+pub use traced::Traced;
 pub use tx::{OrElse, Tx};
 pub use var::{Var, Wide};
 pub use word::{Word, Words};

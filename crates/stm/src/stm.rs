@@ -3,12 +3,11 @@
 use std::convert::Infallible;
 
 use crate::algorithm::Algorithm;
-use crate::attempt::{Counts, Home};
+use crate::attempt::Counts;
 use crate::fault::Planted;
 use crate::halt::{Halt, Stop};
 use crate::lsa::Lsa;
-#[cfg(feature = "trace-reduced")]
-use crate::trace::Event;
+use crate::trace::Tracer;
 use crate::tx::Tx;
 use crate::waiting::Waiting;
 
@@ -32,6 +31,8 @@ pub struct Stm<A: Algorithm = Lsa> {
     algorithm: A,
     waiting: Waiting,
     failures_max: u32,
+    /// Destination of the tracers' events.
+    traces: <A::Tracer as Tracer>::Shared,
 }
 
 impl Stm {
@@ -58,7 +59,15 @@ impl<A: Algorithm> Stm<A> {
             algorithm: A::new(planted),
             waiting: Waiting::new(planted),
             failures_max: FAILURES_MAX,
+            traces: Default::default(),
         }
+    }
+
+    /// Sets where the events of this instance's transactions go.
+    #[must_use]
+    pub fn traces(mut self, to: <A::Tracer as Tracer>::Shared) -> Stm<A> {
+        self.traces = to;
+        self
     }
 
     /// Sets the number of attempts that fail before a transaction runs alone; at least one does.
@@ -116,7 +125,7 @@ impl<A: Algorithm> Stm<A> {
         &'v self,
         mut body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Stop<E>>,
     ) -> Result<R, E> {
-        let mut tx = Tx::open(&self.algorithm, &self.waiting);
+        let mut tx = Tx::open(&self.algorithm, &self.waiting, &self.traces);
         tx.begin(self.failures_max);
         loop {
             let halt = match body(&mut tx) {
@@ -140,20 +149,19 @@ impl<A: Algorithm> Stm<A> {
 /// # Panics
 /// A transaction runs on this thread.
 pub fn thread_counts<A: Algorithm>() -> Counts {
-    let mut logs = Home::take(A::home());
+    let mut logs = A::take_logs();
     let counts = A::attempt(&mut logs).counts;
-    Home::put(A::home(), logs);
+    A::put_logs(logs);
     counts
 }
 
-/// The calling thread's events under an algorithm since the last call.
+/// Calls a function with the calling thread's tracer under an algorithm.
 ///
 /// # Panics
 /// A transaction runs on this thread.
-#[cfg(feature = "trace-reduced")]
-pub fn take_events<A: Algorithm>() -> Vec<Event> {
-    let mut logs = Home::take(A::home());
-    let events = std::mem::take(&mut A::attempt(&mut logs).tracer.events);
-    Home::put(A::home(), logs);
-    events
+pub fn with_tracer<A: Algorithm, R>(with: impl FnOnce(&mut A::Tracer) -> R) -> R {
+    let mut logs = A::take_logs();
+    let result = with(A::tracer(&mut logs));
+    A::put_logs(logs);
+    result
 }

@@ -6,7 +6,6 @@ use std::mem::ManuallyDrop;
 use hearth_atomics::Ordering;
 
 use crate::algorithm::Algorithm;
-use crate::attempt::Home;
 use crate::counter::{FLAGS, SERIAL, SLEEPERS};
 use crate::halt::{Cause, Halt};
 use crate::trace::{Aborted, Reason, Tracer};
@@ -50,7 +49,7 @@ impl<'v, A: Algorithm> Tx<'v, A> {
     pub fn read<T: Word>(&mut self, var: &'v Var<T>) -> Result<T, Halt> {
         // SAFETY: the variable lives for `'v`.
         let value = unsafe { self.algorithm.read(&mut self.logs, var.raw())? };
-        A::attempt(&mut self.logs).tracer.read(var.raw().address());
+        A::tracer(&mut self.logs).read(var.raw().address());
         Ok(T::from_word(value))
     }
 
@@ -67,7 +66,7 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         let raws = [one.raw(), other.raw()];
         // SAFETY: the variables live for `'v`.
         let [first, second] = unsafe { self.algorithm.read_pair(&mut self.logs, raws)? };
-        let tracer = &mut A::attempt(&mut self.logs).tracer;
+        let tracer = A::tracer(&mut self.logs);
         tracer.read(raws[0].address());
         tracer.read(raws[1].address());
         Ok((T::from_word(first), U::from_word(second)))
@@ -94,9 +93,8 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         };
         // SAFETY: the variables live for `'v`.
         unsafe { self.algorithm.read_slice(&mut self.logs, raws, piece)? };
-        let tracer = &mut A::attempt(&mut self.logs).tracer;
-        for raw in raws {
-            tracer.read(raw.address());
+        if let Some(first) = raws.first() {
+            A::tracer(&mut self.logs).read_slice(first.address(), raws.len());
         }
         folded.ok_or(Halt::CONFLICT)
     }
@@ -128,7 +126,7 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         let (raw, value) = (var.raw(), value.into_word());
         // SAFETY: the variable lives for `'v`.
         unsafe { self.algorithm.write(&mut self.logs, raw, value)? };
-        let tracer = &mut A::attempt(&mut self.logs).tracer;
+        let tracer = A::tracer(&mut self.logs);
         tracer.write(raw.address(), value);
         Ok(())
     }
@@ -226,11 +224,18 @@ impl<E> OrElse for crate::halt::Stop<E> {
 /// The life of a transaction, for [`Stm`](crate::Stm).
 impl<'v, A: Algorithm> Tx<'v, A> {
     #[inline(always)]
-    pub(crate) fn open(algorithm: &'v A, waiting: &'v Waiting) -> Tx<'v, A> {
+    pub(crate) fn open(
+        algorithm: &'v A,
+        waiting: &'v Waiting,
+        shared: &<A::Tracer as Tracer>::Shared,
+    ) -> Tx<'v, A> {
+        let mut logs = A::take_logs();
+        let descriptor = std::ptr::from_ref::<A::Logs>(&logs).addr();
+        A::tracer(&mut logs).open(shared, descriptor);
         Tx {
             algorithm,
             waiting,
-            logs: ManuallyDrop::new(Home::take(A::home())),
+            logs: ManuallyDrop::new(logs),
             failures: 0,
             is_running: false,
             is_serial: false,
@@ -247,9 +252,8 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         }
         self.is_running = true;
         let descriptor = self.descriptor();
-        let attempt = A::attempt(&mut self.logs);
-        attempt.conflict = None;
-        attempt.tracer.start(descriptor, counter & !FLAGS);
+        A::attempt(&mut self.logs).conflict = None;
+        A::tracer(&mut self.logs).start(descriptor, counter & !FLAGS);
     }
 
     #[cold]
@@ -276,9 +280,8 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         let counter = unsafe { self.algorithm.commit(&mut self.logs)? };
         self.is_running = false;
         let descriptor = self.descriptor();
-        let attempt = A::attempt(&mut self.logs);
-        attempt.counts.commits += 1;
-        attempt.tracer.commit(descriptor, counter & !FLAGS);
+        A::attempt(&mut self.logs).counts.commits += 1;
+        A::tracer(&mut self.logs).commit(descriptor, counter & !FLAGS);
         if counter & SLEEPERS != 0 {
             let written = A::written_summary(&self.logs);
             self.waiting.wake(self.algorithm, written);
@@ -325,13 +328,12 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         self.is_running = false;
         let descriptor = self.descriptor();
         let counter = self.algorithm.counter().load(Ordering::Relaxed) & !FLAGS;
-        let attempt = A::attempt(&mut self.logs);
-        let aborted = attempt.conflict.unwrap_or(Aborted {
+        let aborted = A::attempt(&mut self.logs).conflict.unwrap_or(Aborted {
             reason,
             site: 0,
             owner: 0,
         });
-        attempt.tracer.abort(descriptor, counter, aborted);
+        A::tracer(&mut self.logs).abort(descriptor, counter, aborted);
     }
 
     /// The address of the descriptor, which names the thread.
@@ -380,6 +382,6 @@ impl<A: Algorithm> Drop for Tx<'_, A> {
         }
         // SAFETY: nobody uses the logs after this.
         let logs = unsafe { ManuallyDrop::take(&mut self.logs) };
-        Home::put(A::home(), logs);
+        A::put_logs(logs);
     }
 }

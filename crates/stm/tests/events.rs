@@ -1,65 +1,152 @@
-//! The events that a build with traces has.
+//! The events that tracers are called with, and what the recorder makes of them.
 
-#![cfg(feature = "trace-reduced")]
+use hearth_stm::trace::{Aborted, Reason, Tracer};
+use hearth_stm::{Algorithm, Lsa, Norec, Stm, Traced, Var, abort, with_tracer};
 
-use hearth_stm::trace::{Event, Reason};
-use hearth_stm::{Algorithm, Lsa, Norec, Stm, Var, abort, take_events};
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Event {
+    Start(usize, u64),
+    Read(usize),
+    Write(usize, u64),
+    Commit(usize, u64),
+    Abort(usize, Aborted),
+}
 
-fn events_come_in_order<A: Algorithm>() {
+/// Keeps a thread's events.
+#[derive(Default)]
+struct Keeper(Vec<Event>);
+
+impl Tracer for Keeper {
+    type Shared = ();
+
+    fn start(&mut self, descriptor: usize, counter: u64) {
+        self.0.push(Event::Start(descriptor, counter));
+    }
+
+    fn read(&mut self, address: usize) {
+        self.0.push(Event::Read(address));
+    }
+
+    fn write(&mut self, address: usize, value: u64) {
+        self.0.push(Event::Write(address, value));
+    }
+
+    fn commit(&mut self, descriptor: usize, counter: u64) {
+        self.0.push(Event::Commit(descriptor, counter));
+    }
+
+    fn abort(&mut self, descriptor: usize, _: u64, aborted: Aborted) {
+        self.0.push(Event::Abort(descriptor, aborted));
+    }
+}
+
+fn events<A: Algorithm<Tracer = Keeper>>() -> Vec<Event> {
+    with_tracer::<A, _>(|keeper| std::mem::take(&mut keeper.0))
+}
+
+fn events_come_in_order<A: Algorithm<Tracer = Keeper>>() {
     let stm = Stm::<A>::with_algorithm();
-    let var = Var::new(3u64);
-    let address = std::ptr::from_ref(&var).addr();
-    take_events::<A>();
-    stm.atomically(|tx| tx.update(&var, |value| value + 1));
+    let vars = [3, 4, 5].map(Var::<u64>::new);
+    let address = |nth: usize| std::ptr::from_ref(&vars[nth]).addr();
+    stm.atomically(|tx| tx.update(&vars[0], |value| value + 1));
     let _ = stm.try_atomically(|tx| {
-        tx.read(&var)?;
+        tx.fold(&vars, 0, |sum, one| sum + one)?;
         abort::<(), _>(())
     });
-    let is_access = |event: &Event| matches!(event, Event::Read { .. } | Event::Write { .. });
-    let (accesses, ends): (Vec<_>, Vec<_>) = take_events::<A>().into_iter().partition(is_access);
-    let read = Event::Read { address };
-    let write = Event::Write { address, value: 4 };
-    if cfg!(feature = "trace-full") {
-        assert_eq!(accesses, [read, write, read]);
-    } else {
-        assert_eq!(accesses, []);
-    }
-    let [
-        Event::Start {
-            descriptor,
-            counter: 0,
-        },
-        commit,
-        start,
-        Event::Abort { aborted, .. },
-    ] = ends[..]
-    else {
-        panic!("{ends:?}");
+    let events = events::<A>();
+    let Event::Start(descriptor, _) = events[0] else {
+        panic!("{events:?}");
     };
-    let counter = 8;
-    assert_eq!(
-        commit,
-        Event::Commit {
-            descriptor,
-            counter
-        }
-    );
-    assert_eq!(
-        start,
-        Event::Start {
-            descriptor,
-            counter
-        }
-    );
-    assert_eq!(aborted.reason, Reason::User);
+    let aborted = Aborted {
+        reason: Reason::User,
+        site: 0,
+        owner: 0,
+    };
+    let expected = [
+        Event::Start(descriptor, 0),
+        Event::Read(address(0)),
+        Event::Write(address(0), 4),
+        Event::Commit(descriptor, 8),
+        Event::Start(descriptor, 8),
+        Event::Read(address(0)),
+        Event::Read(address(1)),
+        Event::Read(address(2)),
+        Event::Abort(descriptor, aborted),
+    ];
+    assert_eq!(events, expected);
 }
 
 #[test]
 fn events_come_in_order_under_lsa() {
-    events_come_in_order::<Lsa>();
+    events_come_in_order::<Traced<Lsa, Keeper>>();
 }
 
 #[test]
 fn events_come_in_order_under_norec() {
-    events_come_in_order::<Norec>();
+    events_come_in_order::<Traced<Norec, Keeper>>();
+}
+
+/// A lock names its owner, although the tracer is in the descriptor, too.
+#[test]
+fn an_abort_names_the_owner() {
+    type Memory = Traced<Lsa, Keeper>;
+    let stm = Stm::<Memory>::with_algorithm().alone_after(1000);
+    let var = Var::new(0_u64);
+    let (locked, met) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        let owner = scope.spawn(|| {
+            let mut is_first = true;
+            stm.atomically(|tx| {
+                tx.write(&var, 1)?;
+                if std::mem::take(&mut is_first) {
+                    locked.wait();
+                    met.wait();
+                }
+                Ok(())
+            });
+            events::<Memory>()
+        });
+        let victim = scope.spawn(|| {
+            locked.wait();
+            let mut is_first = true;
+            let result = stm.try_atomically(|tx| {
+                let value = tx.read(&var);
+                if std::mem::take(&mut is_first) {
+                    met.wait();
+                }
+                abort::<(), _>(value?)
+            });
+            assert_eq!(result, Err(1));
+            events::<Memory>()
+        });
+        let owner = owner.join().expect("it ends");
+        let victim = victim.join().expect("it ends");
+        let Event::Start(descriptor, _) = owner[0] else {
+            panic!("{owner:?}");
+        };
+        let Some(Event::Abort(_, aborted)) = victim.get(1) else {
+            panic!("{victim:?}");
+        };
+        let site = std::ptr::from_ref(&var).addr();
+        let expected = Aborted {
+            reason: Reason::ReadLocked,
+            site,
+            owner: descriptor,
+        };
+        assert_eq!(*aborted, expected);
+    });
+}
+
+/// A thread alternates between memories with tracers of several types.
+#[test]
+fn descriptors_of_many_types_do_not_mix() {
+    let one = Stm::<Traced<Lsa, Keeper>>::with_algorithm();
+    let other = Stm::<Traced<Norec, Keeper>>::with_algorithm();
+    let var = Var::new(0_u64);
+    for _ in 0..3 {
+        one.atomically(|tx| tx.write(&var, 1));
+        other.atomically(|tx| tx.read(&var));
+    }
+    assert_eq!(events::<Traced<Lsa, Keeper>>().len(), 9);
+    assert_eq!(events::<Traced<Norec, Keeper>>().len(), 9);
 }

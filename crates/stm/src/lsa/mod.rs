@@ -22,12 +22,12 @@ mod stripes;
 use hearth_atomics::{AtomicU64, Ordering, spin_loop};
 
 use crate::algorithm::{Algorithm, Protocol, Savepoint};
-use crate::attempt::{Attempt, Home, LocalKey};
+use crate::attempt::{Attempt, Home};
 use crate::counter::{FLAGS, Line, STEP, summary};
 use crate::fault::{Fault, Planted};
 use crate::halt::Halt;
 use crate::raw::{RawWord, Target};
-use crate::trace::Reason;
+use crate::trace::{BuildTracer, Reason};
 use stripes::{HELD, Stripes, held_by, number, owner, site, stripe, wrap};
 
 /// Looks at a held lock before the attempt gives way. A commit holds its locks for some tens of
@@ -247,6 +247,7 @@ impl Lsa {
 
 impl Protocol for Lsa {
     type Logs = Logs;
+    type Tracer = BuildTracer;
 
     fn new(planted: Planted) -> Lsa {
         Lsa {
@@ -257,8 +258,18 @@ impl Protocol for Lsa {
     }
 
     #[inline(always)]
-    fn home() -> &'static LocalKey<Home<Logs>> {
-        &HOME
+    fn take_logs() -> Box<Logs> {
+        Home::take(&HOME)
+    }
+
+    #[inline(always)]
+    fn put_logs(logs: Box<Logs>) {
+        Home::put(&HOME, logs);
+    }
+
+    #[inline(always)]
+    fn tracer(logs: &mut Logs) -> &mut BuildTracer {
+        &mut logs.attempt.tracer
     }
 
     #[inline(always)]

@@ -20,12 +20,12 @@ mod writes;
 use hearth_atomics::{AtomicU64, Ordering, spin_loop};
 
 use crate::algorithm::{Algorithm, Protocol, Savepoint};
-use crate::attempt::{Attempt, Home, LocalKey};
+use crate::attempt::{Attempt, Home};
 use crate::counter::{FLAGS, LOCKED, Line, STEP, summary};
 use crate::fault::{Fault, Planted};
 use crate::halt::Halt;
 use crate::raw::{RawWord, Target};
-use crate::trace::Reason;
+use crate::trace::{BuildTracer, Reason};
 use writes::Writes;
 
 /// Looks at a locked sequence before a thread gives up its core: a commit stores a few words, so
@@ -212,6 +212,7 @@ impl Norec {
 
 impl Protocol for Norec {
     type Logs = Logs;
+    type Tracer = BuildTracer;
 
     fn new(planted: Planted) -> Norec {
         Norec {
@@ -221,8 +222,18 @@ impl Protocol for Norec {
     }
 
     #[inline(always)]
-    fn home() -> &'static LocalKey<Home<Logs>> {
-        &HOME
+    fn take_logs() -> Box<Logs> {
+        Home::take(&HOME)
+    }
+
+    #[inline(always)]
+    fn put_logs(logs: Box<Logs>) {
+        Home::put(&HOME, logs);
+    }
+
+    #[inline(always)]
+    fn tracer(logs: &mut Logs) -> &mut BuildTracer {
+        &mut logs.attempt.tracer
     }
 
     #[inline(always)]

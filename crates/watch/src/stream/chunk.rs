@@ -15,7 +15,9 @@
 use std::io::{self, Read};
 
 use super::journal::Total;
-use super::layout::{GAP, Law, TICKS};
+use super::layout::{GAP, Law};
+use super::numbers::{Bytes, put, put_text};
+use super::{calls, columns};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"HWc1");
 const HEADER: usize = 40;
@@ -31,6 +33,10 @@ pub enum Encoding {
     /// word. About three bytes each.
     #[default]
     Calls,
+    /// Records of few types, whose like words are near each other: a column of types, one of first
+    /// words and one of second words. Types below [`PLACED`](super::PLACED) have a time in the
+    /// first word, the others an address. About three bytes each.
+    Columns,
 }
 
 /// A moment by all clocks.
@@ -122,70 +128,6 @@ pub enum Damage {
 
 // ---- writing ----------------------------------------------------------------------------------
 
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put(out, text.len() as u64);
-    out.extend(text.as_bytes());
-}
-
-/// Two low bits of a packed record.
-mod packed {
-    pub(super) const BEGINS: u64 = 0;
-    /// It ends the call that the chunk's innermost open one began.
-    pub(super) const ENDS: u64 = 1;
-    /// It ends a call that began before the chunk.
-    pub(super) const ENDS_EARLIER: u64 = 2;
-    pub(super) const GAP: u64 = 3;
-}
-const ENDS_TYPE: u64 = 1;
-
-/// Time steps are stored with their sign in the lowest bit, since gaps may come with an older time.
-fn signed(step: u64) -> u64 {
-    step << 1 ^ ((step as i64) >> 63) as u64
-}
-
-fn unsigned(step: u64) -> u64 {
-    step >> 1 ^ (step & 1).wrapping_neg()
-}
-
-fn pack_calls(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -> u32 {
-    let (mut last, mut open, mut count) = (0_u64, Vec::new(), 0);
-    for [first, second] in records {
-        count += 1;
-        let ticks = first & TICKS;
-        let step = signed(ticks.wrapping_sub(last)) << 2;
-        last = ticks;
-        match first >> 56 {
-            0 => {
-                put(out, step | packed::BEGINS);
-                put(out, second);
-                open.push(second);
-            }
-            ENDS_TYPE if open.last() == Some(&second) => {
-                open.pop();
-                put(out, step | packed::ENDS);
-            }
-            ENDS_TYPE => {
-                put(out, step | packed::ENDS_EARLIER);
-                put(out, second);
-            }
-            _ => {
-                put(out, step | packed::GAP);
-                put(out, second);
-                open.clear();
-            }
-        }
-    }
-    count
-}
-
 /// Header fields of records, with their encoding.
 struct Header {
     kind: u8,
@@ -252,7 +194,8 @@ pub(super) fn append_records(
 ) {
     payload.clear();
     let count = match encoding {
-        Encoding::Calls => pack_calls(records, payload),
+        Encoding::Calls => calls::pack(records, payload),
+        Encoding::Columns => columns::pack(records, payload),
         Encoding::Raw => {
             let before = payload.len();
             for [one, two] in records {
@@ -326,57 +269,6 @@ pub fn write_chunk(said: &Said, encoding: Encoding, out: &mut Vec<u8>) {
 
 // ---- reading ----------------------------------------------------------------------------------
 
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn number(&mut self) -> Option<u64> {
-        let (mut value, mut shift) = (0_u64, 0);
-        loop {
-            let (&byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            if shift > 63 {
-                return None;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-            shift += 7;
-        }
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = usize::try_from(self.number()?).ok()?;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(String::from_utf8_lossy(text).into_owned())
-    }
-}
-
-fn unpack_calls(mut bytes: Bytes<'_>, count: usize) -> Option<Vec<[u64; 2]>> {
-    let (mut last, mut open) = (0_u64, Vec::new());
-    let mut records = Vec::with_capacity(count.min(1 << 16));
-    for _ in 0..count {
-        let word = bytes.number()?;
-        let ticks = last.wrapping_add(unsigned(word >> 2)) & TICKS;
-        last = ticks;
-        records.push(match word & 3 {
-            packed::BEGINS => {
-                let second = bytes.number()?;
-                open.push(second);
-                [ticks, second]
-            }
-            packed::ENDS => [ENDS_TYPE << 56 | ticks, open.pop()?],
-            packed::ENDS_EARLIER => [ENDS_TYPE << 56 | ticks, bytes.number()?],
-            _ => {
-                open.clear();
-                [GAP | ticks, bytes.number()?]
-            }
-        });
-    }
-    Some(records)
-}
-
 fn unpack_raw(bytes: &[u8]) -> Vec<[u64; 2]> {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
     bytes
@@ -396,7 +288,8 @@ fn said(header: &[u8; HEADER], payload: &[u8]) -> Option<Said> {
             let count = u32_at(header, 12) as usize;
             let records = match header[5] {
                 0 => unpack_raw(payload),
-                1 => unpack_calls(bytes, count)?,
+                1 => calls::unpack(bytes, count)?,
+                2 => columns::unpack(bytes, count)?,
                 _ => return None,
             };
             let first = u64::from(u32_at(header, 16)) | u64::from(u32_at(header, 20)) << 32;
@@ -555,6 +448,7 @@ impl std::error::Error for Damage {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::TICKS;
 
     fn calls() -> Vec<[u64; 2]> {
         vec![
@@ -601,7 +495,7 @@ mod tests {
             Said::Total(total),
             Said::End(9),
         ];
-        for encoding in [Encoding::Raw, Encoding::Calls] {
+        for encoding in [Encoding::Raw, Encoding::Calls, Encoding::Columns] {
             let mut bytes = Vec::new();
             for said in &all {
                 write_chunk(said, encoding, &mut bytes);

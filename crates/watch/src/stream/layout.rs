@@ -36,6 +36,10 @@ pub const TICKS: u64 = (1 << 56) - 1;
 /// Type of a record that stands for lost ones: their number is in the second word.
 pub const GAP: u64 = 0xff << 56;
 
+/// Lowest type of records whose first word holds an address instead of a time, where types tell:
+/// see [`Encoding::Columns`](super::Encoding::Columns).
+pub const PLACED: u8 = 8;
+
 /// Words of the header.
 pub(crate) mod header {
     pub(crate) const MAGIC: usize = 0;

@@ -30,9 +30,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod calls;
 mod chunk;
+mod columns;
 mod journal;
 pub(crate) mod layout;
+mod numbers;
 mod reader;
 mod remains;
 mod tape;
@@ -40,7 +43,7 @@ mod writer;
 
 pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
 pub use journal::{Full, Journal, Total, UserWords};
-pub use layout::{GAP, Law, NAME, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
+pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
 pub use reader::{Log, Unread};
 pub use remains::Remains;
 pub use tape::Tape;

@@ -87,6 +87,7 @@ pub struct Writer<S> {
     totals: Vec<Total>,
     unstored: usize,
     failure: Option<io::Error>,
+    is_whole: bool,
 }
 
 impl<S: Sink> Writer<S> {
@@ -105,6 +106,7 @@ impl<S: Sink> Writer<S> {
             totals: Vec::new(),
             unstored: 0,
             failure: None,
+            is_whole: false,
         }
     }
 
@@ -116,6 +118,17 @@ impl<S: Sink> Writer<S> {
     /// The sink.
     pub fn sink(&mut self) -> &mut S {
         &mut self.sink
+    }
+
+    /// The sink, when nothing more is to be stored.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// Whether [`finish`](Writer::finish) has stored everything: the journal is not needed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Stores full blocks for as long as there are some, after waiting for the first; then, if it
@@ -208,15 +221,15 @@ impl<S: Sink> Writer<S> {
         self.totals.extend(totals);
         let homeless = self.journal.homeless();
         write_chunk(&Said::End(homeless), self.encoding, &mut self.out);
-        let is_whole = self.flush();
-        if is_whole {
+        self.is_whole = self.flush();
+        if self.is_whole {
             self.unstored = 0;
             self.journal.mark_over();
         } else {
             // It may be tried again.
             self.totals.truncate(ended);
         }
-        is_whole
+        self.is_whole
     }
 
     /// The head and new names: before the records that need them.
