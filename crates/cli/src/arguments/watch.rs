@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::top::Target;
 
-/// Show the calls that a program's probes recorded, or switch probes of a running program.
+/// Show the calls that probes recorded, or switch a running program's probes.
 ///
 /// A program has probes if it uses the crate hearth-monitor; see the book's page on monitoring. The
 /// file may be read while the program runs, and after it was killed.
