@@ -99,7 +99,12 @@ pub(crate) fn watch(effort: Effort) -> Result<String, String> {
     }
     let measured = in_turn(ways.len(), effort.repeats, |nth| {
         let (side, way) = ways[nth];
-        nanoseconds(&mut command(side, way, calls, workshop.path())?)
+        let logs = workshop.path().join("logs");
+        fs::create_dir_all(&logs).map_err(|error| error.to_string())?;
+        let measured = nanoseconds(&mut command(side, way, calls, &logs)?);
+        // Kieker's have hundreds of megabytes.
+        let _ = fs::remove_dir_all(&logs);
+        measured
     })?;
     let mut rows = String::new();
     let mut base: &[f64] = &[];
