@@ -1,7 +1,7 @@
 //! Traces, read: the attempts of each thread, and what they say about conflicts.
 //!
-//! [`History`] holds attempts, whatever file they come from; [`report`] tells them as text, and
-//! [`perfetto`] as a trace with an arrow from each killer to its victim.
+//! [`History`] holds attempts, whatever file they come from; [`report()`] tells them as text,
+//! and [`perfetto()`] as a trace with an arrow from each killer to its victim.
 
 mod conflicts;
 mod history;
