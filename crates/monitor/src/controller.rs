@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -339,25 +340,41 @@ fn journal_file(options: &Options, number: u32) -> Result<(Option<PathBuf>, File
         let file = memory_file(NAME, bytes).map_err(NotBegun::Refused)?;
         return Ok((None, file));
     };
-    let name = format!("hearth-{}-{number}.{NAME}", std::process::id());
-    let beside = path.with_file_name(&name);
-    let places = [Path::new("/dev/shm").join(&name), beside.clone()];
+    let beside = path.with_file_name("");
     let mut failure = None;
-    for place in places {
-        let mut options = File::options();
-        match options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&place)
-        {
-            Ok(file) => return Ok((Some(place), file)),
+    for folder in [Path::new("/dev/shm"), &beside] {
+        match new_file(folder, number) {
+            Ok((path, file)) => return Ok((Some(path), file)),
             Err(error) => failure = Some(error),
         }
     }
     let error = failure.unwrap_or_else(|| io::ErrorKind::NotFound.into());
-    Err(NotBegun::File(beside, error))
+    Err(NotBegun::File(path.clone(), error))
+}
+
+/// Makes a journal's file, which only its user may open. Everybody may write into `/dev/shm`, so a
+/// file or link that is there already is left alone; a killed process of the same number may have
+/// left it.
+fn new_file(folder: &Path, number: u32) -> io::Result<(PathBuf, File)> {
+    const TRIES: u32 = 100;
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let process = std::process::id();
+    let mut tries = (0..TRIES).map(|nth| {
+        let name = match nth {
+            0 => format!("hearth-{process}-{number}.{NAME}"),
+            nth => format!("hearth-{process}-{number}-{nth}.{NAME}"),
+        };
+        let path = folder.join(name);
+        options.open(&path).map(|file| (path, file))
+    });
+    let is_taken = |tried: &io::Result<_>| {
+        tried
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+    };
+    let first = tries.find(|tried| !is_taken(tried));
+    first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
 }
 
 fn sink(to: &Destination, memory: Option<&Chunks>) -> Result<Box<dyn Sink + Send>, NotBegun> {
@@ -419,6 +436,8 @@ fn start(
 ) -> Result<JoinHandle<()>, Refused> {
     let builder = thread::Builder::new().name("hearth-monitor".into());
     let thread = builder.spawn(move || {
+        // However it ends: threads that wait for a block must not wait for a writer that is gone.
+        let _closes = Closes(journal);
         if let Some(core) = core {
             let _ = affinity::pin_current(core);
         }
@@ -435,6 +454,15 @@ fn start(
         let next = "raise the limit (ulimit -u)";
         Refused::new("start", "a monitor's thread", &error, next)
     })
+}
+
+/// Closes a journal when it is dropped.
+struct Closes(&'static Journal);
+
+impl Drop for Closes {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 fn write(journal: &'static Journal, writer: &Mutex<AnyWriter>, is_synchronous: bool) -> bool {
@@ -463,3 +491,30 @@ impl fmt::Display for NotBegun {
 }
 
 impl std::error::Error for NotBegun {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_journal_is_a_new_file() {
+        let folder = std::env::temp_dir().join(format!("hearth-journals-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let victim = folder.join("victim");
+        fs::write(&victim, "precious").expect("it is written");
+        let (first, _) = new_file(&folder, 7).expect("a file");
+        fs::remove_file(&first).expect("it is there");
+        std::os::unix::fs::symlink(&victim, &first).expect("a link in its place");
+        let (second, file) = new_file(&folder, 7).expect("another file");
+        assert_ne!(first, second);
+        assert!(second.extension().is_some_and(|end| end == NAME));
+        let mode = std::os::unix::fs::MetadataExt::mode(&file.metadata().expect("data"));
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(
+            fs::read_to_string(&victim).expect("it is there"),
+            "precious"
+        );
+        fs::remove_dir_all(&folder).expect("it is there");
+    }
+}

@@ -3,10 +3,12 @@
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | asked | outside, by exchange from the number answered to the next | the monitor |
+//! | asked: the number answered and one more | outside, when the rule is there | the monitor |
 //! | answered | the monitor | outside |
-//! | length and text of a rule | outside, after asking and before it is complete | the monitor |
+//! | length and text of a rule | outside, before it asks | the monitor |
 //! | probes that are on | the monitor | outside |
+//!
+//! Whoever is outside holds a lock on the journal's file, which goes with the process.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hearth_sys::file_lock;
 use hearth_text::cause;
 use hearth_watch::stream::{Journal, NAME, Remains, UserWords};
 
@@ -23,7 +26,7 @@ use crate::rules::Rule;
 
 const ASKED: usize = 0;
 const ANSWERED: usize = 1;
-/// Bytes of the rule, and 0 while it is not complete.
+/// Bytes of the rule.
 const LENGTH: usize = 2;
 const ON: usize = 3;
 const TEXT: usize = 4;
@@ -35,12 +38,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A rule that was asked for.
 pub(crate) fn heard(journal: &'static Journal) -> Option<Rule> {
     let word = |number| journal.user_word(number);
-    // Acquire: the text is there with its length.
-    let length = word(LENGTH).load(Ordering::Acquire) as usize;
-    let is_asked = word(ASKED).load(Ordering::Relaxed) != word(ANSWERED).load(Ordering::Relaxed);
-    if !is_asked || length == 0 {
+    // Acquire: the rule is there.
+    if word(ASKED).load(Ordering::Acquire) == word(ANSWERED).load(Ordering::Relaxed) {
         return None;
     }
+    let length = word(LENGTH).load(Ordering::Relaxed) as usize;
     let bytes: Vec<u8> = (0..length.min(TEXT_BYTES))
         .map(|at| word(TEXT + at / 8).load(Ordering::Relaxed).to_ne_bytes()[at % 8])
         .collect();
@@ -51,7 +53,6 @@ pub(crate) fn heard(journal: &'static Journal) -> Option<Rule> {
 pub(crate) fn answer(journal: &'static Journal, on: usize) {
     let word = |number| journal.user_word(number);
     word(ON).store(on as u64, Ordering::Relaxed);
-    word(LENGTH).store(0, Ordering::Relaxed);
     let asked = word(ASKED).load(Ordering::Relaxed);
     word(ANSWERED).store(asked, Ordering::Release);
 }
@@ -59,6 +60,8 @@ pub(crate) fn answer(journal: &'static Journal, on: usize) {
 /// A monitor of another process.
 pub struct Outside {
     words: UserWords,
+    /// Locked while commands are given.
+    file: File,
     /// The journal.
     pub journal: PathBuf,
 }
@@ -93,10 +96,15 @@ impl Outside {
             .filter(|path| path.extension().is_some_and(|end| end == NAME));
         for journal in paths {
             let file = File::options().read(true).write(true).open(&journal);
-            let words = UserWords::of(&file.map_err(hidden)?);
+            let file = file.map_err(hidden)?;
+            let words = UserWords::of(&file);
             // A process that watches others has their journals mapped.
             if let Some(words) = words.filter(|words| words.process() == process) {
-                return Ok(Outside { words, journal });
+                return Ok(Outside {
+                    words,
+                    file,
+                    journal,
+                });
             }
         }
         Err(Unheard::None(process))
@@ -122,24 +130,33 @@ impl Outside {
         if rule.is_empty() || rule.len() > TEXT_BYTES {
             return Err(Unheard::Long);
         }
-        let answered = word(ANSWERED).load(Ordering::Acquire);
-        word(ASKED)
-            .compare_exchange(answered, answered + 1, Ordering::Acquire, Ordering::Relaxed)
-            .map_err(|_| Unheard::Busy)?;
+        if !file_lock::try_lock(&self.file).unwrap_or(false) {
+            return Err(Unheard::Busy);
+        }
+        // Another process may have given up before it was answered.
+        self.wait_for_answer()?;
         for (nth, bytes) in rule.as_bytes().chunks(8).enumerate() {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
             word(TEXT + nth).store(u64::from_ne_bytes(padded), Ordering::Relaxed);
         }
-        word(LENGTH).store(rule.len() as u64, Ordering::Release);
+        word(LENGTH).store(rule.len() as u64, Ordering::Relaxed);
+        let answered = word(ANSWERED).load(Ordering::Relaxed);
+        word(ASKED).store(answered + 1, Ordering::Release);
+        self.wait_for_answer()?;
+        Ok(word(ON).load(Ordering::Relaxed) as usize)
+    }
+
+    fn wait_for_answer(&self) -> Result<(), Unheard> {
         let begin = Instant::now();
-        while word(ANSWERED).load(Ordering::Acquire) == answered {
+        let word = |number| self.words.word(number).load(Ordering::Acquire);
+        while word(ANSWERED) != word(ASKED) {
             if begin.elapsed() > PATIENCE {
                 return Err(Unheard::Silent);
             }
             thread::sleep(Duration::from_millis(5));
         }
-        Ok(word(ON).load(Ordering::Relaxed) as usize)
+        Ok(())
     }
 }
 

@@ -28,10 +28,29 @@ fn order(random: &mut Random, accounts: usize, read_all: usize) -> Order {
     Order::Transfer(from, if other < from { other } else { other + 1 })
 }
 
+/// A way to add up all accounts in one transaction.
+type Sum<A> = fn(&Stm<A>, &[Var<i64>]) -> i64;
+
+fn fold<A: Algorithm>(stm: &Stm<A>, bank: &[Var<i64>]) -> i64 {
+    stm.atomically(|tx| tx.fold(bank, 0, |sum, one| sum + one))
+}
+
+/// The sum by a read of each account, as other memories do it.
+fn singly<A: Algorithm>(stm: &Stm<A>, bank: &[Var<i64>]) -> i64 {
+    stm.atomically(|tx| {
+        let mut sum = 0;
+        for account in bank {
+            sum += tx.read(account)?;
+        }
+        Ok(sum)
+    })
+}
+
 fn hearth<A: Algorithm>(
     name: &'static str,
     accounts: usize,
     read_all: usize,
+    sum: Sum<A>,
 ) -> Contender<'static> {
     let stm = Stm::<A>::with_algorithm();
     let bank: Vec<Var<i64>> = (0..accounts).map(|_| Var::new(BEGINNING)).collect();
@@ -42,39 +61,7 @@ fn hearth<A: Algorithm>(
                 tx.update(&bank[from], |sum| sum - 1)?;
                 tx.update(&bank[to], |sum| sum + 1).map(drop)
             }),
-            Order::Sum => {
-                let sum = stm.atomically(|tx| tx.fold(&bank, 0, |sum, one| sum + one));
-                assert_eq!(sum, accounts as i64 * BEGINNING);
-            }
-        }
-    })
-}
-
-/// The sum by a read of each account, as other memories do it.
-fn hearth_singly<A: Algorithm>(
-    name: &'static str,
-    accounts: usize,
-    read_all: usize,
-) -> Contender<'static> {
-    let stm = Stm::<A>::with_algorithm();
-    let bank: Vec<Var<i64>> = (0..accounts).map(|_| Var::new(BEGINNING)).collect();
-    let conflicts = || thread_counts::<A>().conflicts;
-    Contender::new(name, conflicts, move |random| {
-        match order(random, accounts, read_all) {
-            Order::Transfer(from, to) => stm.atomically(|tx| {
-                tx.update(&bank[from], |sum| sum - 1)?;
-                tx.update(&bank[to], |sum| sum + 1).map(drop)
-            }),
-            Order::Sum => {
-                let sum = stm.atomically(|tx| {
-                    let mut sum = 0;
-                    for account in &bank {
-                        sum += tx.read(account)?;
-                    }
-                    Ok(sum)
-                });
-                assert_eq!(sum, accounts as i64 * BEGINNING);
-            }
+            Order::Sum => assert_eq!(sum(&stm, &bank), accounts as i64 * BEGINNING),
         }
     })
 }
@@ -127,10 +114,10 @@ fn fast_stm(accounts: usize, read_all: usize) -> Contender<'static> {
 fn main() {
     let (accounts, read_all) = (argument("accounts", 1024), argument("read-all", 20));
     let contenders = [
-        hearth::<Lsa>("lsa", accounts, read_all),
-        hearth::<Norec>("norec", accounts, read_all),
-        hearth_singly::<Lsa>("lsa, single", accounts, read_all),
-        hearth_singly::<Norec>("norec, single", accounts, read_all),
+        hearth::<Lsa>("lsa", accounts, read_all, fold),
+        hearth::<Norec>("norec", accounts, read_all, fold),
+        hearth::<Lsa>("lsa, single", accounts, read_all, singly),
+        hearth::<Norec>("norec, single", accounts, read_all, singly),
         mutex(accounts, read_all),
         fast_stm(accounts, read_all),
     ];

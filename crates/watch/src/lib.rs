@@ -5,6 +5,9 @@
 //! it stays intact however the program ends. [`Recording`] is one that was read, [`figures`]
 //! derives figures from it, [`trace`] a trace for Perfetto.
 //!
+//! With the feature `stream`, `stream` has the ground of monitors: records of many threads, with an
+//! exact account of what was lost.
+//!
 //! This crate must never know what a component is made of, nor print. It receives names and
 //! numbers.
 //!

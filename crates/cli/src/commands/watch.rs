@@ -8,7 +8,9 @@ use hearth_calls::formats::otlp::{self, Endpoint, Taken, Unsent};
 use hearth_calls::formats::{self, Unwritten};
 use hearth_monitor::{Outside, Unheard};
 use hearth_report::calls::{self, Calls};
+use hearth_terminal::progress::Progress;
 use hearth_terminal::{Failure, output};
+use hearth_text::date::date;
 use hearth_text::{cause, counted};
 
 use crate::arguments::top::Target;
@@ -19,7 +21,9 @@ pub(crate) fn watch(arguments: &Watch) -> Result<(), Failure> {
         return switch(arguments);
     }
     let path = file_of(&arguments.of)?;
+    let progress = Progress::start("reading recorded calls");
     let calls = Calls::of(&path).map_err(|error| Failure::input(error.to_string()))?;
+    drop(progress);
     if let Some(form) = arguments.form {
         return write_form(&calls, form, arguments.to.as_deref());
     }
@@ -155,8 +159,7 @@ fn write_kieker(calls: &Calls, folder: &Path) -> Result<(), Failure> {
     let (mut map, mut log) = (Vec::new(), Vec::new());
     let counts = formats::kieker(&calls.recorded, &mut map, &mut log).map_err(unwritten)?;
     output::replace(&folder.join("kieker.map"), &map)?;
-    let name = "kieker-20260101-000000-000000000-UTC-001-hearth.dat";
-    output::replace(&folder.join(name), &log)?;
+    output::replace(&folder.join(log_name(calls.recorded.began_at())), &log)?;
     let left_out = match counts.left_out {
         0 => String::new(),
         more => format!("; {more} are left out, as records of them are lost"),
@@ -166,6 +169,15 @@ fn write_kieker(calls: &Calls, folder: &Path) -> Result<(), Failure> {
         counts.traces, counts.records
     ));
     Ok(())
+}
+
+/// The name of a Kieker log that began at this time in nanoseconds since 1970.
+fn log_name(began: u64) -> String {
+    let seconds = began / 1_000_000_000;
+    let day = date(seconds).replace('-', "");
+    let (hours, minutes) = (seconds / 3_600 % 24, seconds / 60 % 60);
+    let (seconds, rest) = (seconds % 60, began % 1_000_000_000);
+    format!("kieker-{day}-{hours:02}{minutes:02}{seconds:02}-{rest:09}-UTC-001-hearth.dat")
 }
 
 fn unwritten(error: Unwritten) -> Failure {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use hearth_calls::{Recorded, Tree, Unreadable};
 use hearth_draw::scale::Unit;
+use hearth_text::counted;
 
 pub use page::page;
 pub use sequence::{mermaid, owners_mermaid};
@@ -105,6 +106,24 @@ impl Calls {
             accounts.iter().map(|one| one.stored).sum(),
             accounts.iter().map(|one| one.lost()).sum::<u64>() + homeless,
         )
+    }
+
+    /// The program, and its account in a sentence.
+    fn headline(&self) -> (String, String) {
+        let (emitted, stored, lost) = self.account();
+        let program = format!(
+            "{}, process {}",
+            self.recorded.program(),
+            self.recorded.process()
+        );
+        let account = format!(
+            "{} emitted {} records: {} stored, {} lost",
+            counted(self.recorded.accounts().len(), "thread"),
+            grouped(emitted),
+            grouped(stored),
+            grouped(lost),
+        );
+        (program, account)
     }
 
     /// Sentences on what a reader must know before the figures.

@@ -18,21 +18,16 @@ const SMALLEST: f64 = 0.001;
 /// The page.
 #[must_use]
 pub fn page(calls: &Calls) -> String {
-    let recorded = &calls.recorded;
     let mut page = Page::new("Recorded calls");
-    let (emitted, stored, lost) = calls.account();
-    page.lead(&format!(
-        "{}, process {}. {} emitted {} records: {} stored, {} lost.",
-        recorded.program(),
-        recorded.process(),
-        counted(recorded.accounts().len(), "thread"),
-        grouped(emitted),
-        grouped(stored),
-        grouped(lost),
-    ));
+    let (program, account) = calls.headline();
+    page.lead(&format!("{program}. {account}."));
     let remarks = calls.remarks();
     if !remarks.is_empty() {
-        let tone = if lost > 0 { Tone::Bad } else { Tone::Note };
+        let tone = if calls.account().2 > 0 {
+            Tone::Bad
+        } else {
+            Tone::Note
+        };
         page.callout(tone, "Before you read on", &remarks);
     }
     page.add(probes(calls));

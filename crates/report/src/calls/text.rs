@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use hearth_text::columns::{Columns, Side};
-use hearth_text::counted;
 use serde_json::{Value, json};
 
 use super::{Calls, grouped, ns};
@@ -15,22 +14,13 @@ const NAME_WIDTH: usize = 36;
 /// The figures as text. Tables are cut to twenty rows unless all are asked for.
 #[must_use]
 pub fn text(calls: &Calls, is_long: bool) -> String {
-    let recorded = &calls.recorded;
     let rows = if is_long { usize::MAX } else { ROWS };
-    let (emitted, stored, lost) = calls.account();
-    let mut text = format!(
-        "{}, process {}\n{} emitted {} records: {} stored, {} lost\n",
-        recorded.program(),
-        recorded.process(),
-        counted(recorded.accounts().len(), "thread"),
-        grouped(emitted),
-        grouped(stored),
-        grouped(lost),
-    );
+    let (program, account) = calls.headline();
+    let mut text = format!("{program}\n{account}\n");
     for remark in calls.remarks() {
         let _ = writeln!(text, "{remark}");
     }
-    if lost > 0 {
+    if calls.account().2 > 0 {
         text.push_str("\nLost, by thread\n");
         text.push_str(&threads(calls, rows));
     }

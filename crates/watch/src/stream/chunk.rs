@@ -14,9 +14,9 @@
 
 use std::io::{self, Read};
 
-use super::journal::Total;
-use super::layout::{GAP, Law};
+use super::layout::{Law, is_gap};
 use super::numbers::{Bytes, put, put_text};
+use super::words::Total;
 use super::{calls, columns};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"HWc1");
@@ -68,7 +68,7 @@ impl Chunk {
     /// that gaps stand for.
     #[must_use]
     pub fn emitted(&self) -> u64 {
-        let of = |record: &[u64; 2]| match record[0] >> 56 == GAP >> 56 {
+        let of = |record: &[u64; 2]| match is_gap(record[0]) {
             true => record[1],
             false => 1,
         };
@@ -78,7 +78,7 @@ impl Chunk {
     /// Number of records that are there.
     #[must_use]
     pub fn kept(&self) -> u64 {
-        let is_kept = |record: &&[u64; 2]| record[0] >> 56 != GAP >> 56;
+        let is_kept = |record: &&[u64; 2]| !is_gap(record[0]);
         self.records.iter().filter(is_kept).count() as u64
     }
 }
@@ -448,7 +448,7 @@ impl std::error::Error for Damage {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::TICKS;
+    use crate::stream::{GAP, TICKS};
 
     fn calls() -> Vec<[u64; 2]> {
         vec![

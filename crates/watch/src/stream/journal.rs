@@ -17,8 +17,9 @@ use hearth_sys::{Linux, affinity, clock, shared};
 use super::chunk::{Chunk, Clocks};
 use super::layout::{
     BLOCKS, HEADER, Law, MAGIC, NAME_WORDS_MAX, NAMES, Shape, THREAD, THREADS, THREADS_MAX, TICKS,
-    VERSION, block, header, state, thread,
+    VERSION, block, header, is_gap, state, thread,
 };
+use super::words::{Total, chunk_of, names, total_of};
 
 /// Blocks between threads that record and those that store.
 pub struct Journal {
@@ -58,33 +59,6 @@ struct Queue {
     late: Vec<usize>,
     /// Nobody stores: threads do not wait.
     is_closed: bool,
-}
-
-/// A thread's account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Total {
-    /// Its number in the journal, from 1.
-    pub thread: u32,
-    /// The kernel's number.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// Records that it emitted.
-    pub emitted: u64,
-    /// Records dropped as no block was free, or left out by choice.
-    pub dropped: u64,
-    /// Records overwritten before they were stored.
-    pub overwritten: u64,
-    /// Records that the file did not take.
-    pub refused: u64,
-}
-
-impl Total {
-    /// Records lost for any reason.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.dropped + self.overwritten + self.refused
-    }
 }
 
 impl Journal {
@@ -290,7 +264,9 @@ impl Journal {
                 }
                 Law::DropOldest => {
                     let oldest = queue.full.pop_front()?;
-                    self.overwrite(oldest);
+                    self.give_up(oldest, state::OVERWRITTEN);
+                    let state = &self.block(oldest)[block::STATE];
+                    state.store(state::FREE, Ordering::Release);
                     break oldest;
                 }
                 _ => return None,
@@ -309,15 +285,16 @@ impl Journal {
         Some(number)
     }
 
-    /// Counts the records of a full block as lost; with the lock.
-    fn overwrite(&self, number: usize) {
+    /// Counts the records of a block as lost; with the lock. The block says before what the count
+    /// will be, so the account is right if the process dies between two of these stores.
+    fn give_up(&self, number: usize, (state, count): (u64, usize)) {
         let words = self.block(number);
         let slot = words[block::THREAD].load(Ordering::Relaxed) as u32 as usize;
-        let lost = kept(words);
-        // Before the records go: a reader may count some twice, but misses none.
-        self.thread_word(slot, thread::OVERWRITTEN)
-            .fetch_add(lost, Ordering::Release);
-        words[block::STATE].store(state::FREE, Ordering::Release);
+        let count = self.thread_word(slot, count);
+        let after = count.load(Ordering::Relaxed) + kept(words);
+        words[block::LOSES].store(after, Ordering::Relaxed);
+        words[block::STATE].store(state, Ordering::Release);
+        count.store(after, Ordering::Release);
     }
 
     /// Queues a thread's block for a writer.
@@ -363,9 +340,7 @@ impl Journal {
     /// The oldest full block. None if there is none.
     pub fn try_next(&'static self) -> Option<Full> {
         let mut queue = self.lock();
-        let number = queue.full.pop_front()?;
-        queue.taken += 1;
-        Some(self.take(number))
+        self.take(&mut queue)
     }
 
     /// The oldest full block, after waiting for one at most for this time. At the end it waits no
@@ -380,17 +355,17 @@ impl Journal {
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .0;
         }
-        let number = queue.full.pop_front()?;
-        queue.taken += 1;
-        Some(self.take(number))
+        self.take(&mut queue)
     }
 
-    fn take(&'static self, number: usize) -> Full {
+    fn take(&'static self, queue: &mut Queue) -> Option<Full> {
+        let number = queue.full.pop_front()?;
+        queue.taken += 1;
         self.block(number)[block::STATE].store(state::TAKEN, Ordering::Release);
-        Full {
+        Some(Full {
             journal: self,
             number,
-        }
+        })
     }
 
     /// Waits for the end, at most for this time. False if it has come.
@@ -489,7 +464,7 @@ impl Journal {
                 .thread_word(slot, thread::BLOCK)
                 .load(Ordering::Acquire);
             if let Some(number) = open.checked_sub(1) {
-                let chunk = chunk_of(self.block(number as usize));
+                let chunk = chunk_of(&used_of(self.block(number as usize)));
                 // The thread may have gone on since the account was taken.
                 let kept = self.block(number as usize)[block::KEPT].load(Ordering::Relaxed);
                 total.emitted = kept + chunk.kept() + total.dropped;
@@ -504,24 +479,12 @@ impl Journal {
     }
 }
 
-/// The records of a block.
-fn chunk_of(words: &[AtomicU64]) -> Chunk {
-    let word = |at: usize| words[at].load(Ordering::Acquire);
-    let used = word(block::USED) as usize;
-    let records = words[block::RECORDS..used].chunks_exact(2);
-    Chunk {
-        thread: (word(block::THREAD) >> 32) as u32,
-        first: word(block::FIRST),
-        note: word(block::NOTE) as u32,
-        records: records
-            .map(|pair| {
-                [
-                    pair[0].load(Ordering::Relaxed),
-                    pair[1].load(Ordering::Relaxed),
-                ]
-            })
-            .collect(),
-    }
+/// The words used of a block, as they are now.
+fn used_of(words: &[AtomicU64]) -> Vec<u64> {
+    // Acquire: the records are there with their number.
+    let used = words[block::USED].load(Ordering::Acquire) as usize;
+    let used = words[..used].iter();
+    used.map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
 /// Number of records of a block, gaps not counted.
@@ -530,68 +493,8 @@ fn kept(words: &[AtomicU64]) -> u64 {
     words[block::RECORDS..used]
         .iter()
         .step_by(2)
-        .filter(|word| word.load(Ordering::Relaxed) >> 56 != GAP_TYPE)
+        .filter(|word| !is_gap(word.load(Ordering::Relaxed)))
         .count() as u64
-}
-
-const GAP_TYPE: u64 = super::layout::GAP >> 56;
-
-/// A thread's account in a journal's words.
-pub(super) fn total_of(
-    slot: usize,
-    block_words: usize,
-    word: &dyn Fn(usize) -> u64,
-) -> Option<Total> {
-    let base = THREADS + slot * THREAD;
-    let id = word(base + thread::ID);
-    if id == 0 {
-        return None;
-    }
-    let dropped = word(base + thread::LOST);
-    let kept = match word(base + thread::BLOCK).checked_sub(1) {
-        None => word(base + thread::KEPT),
-        Some(open) => {
-            let start = BLOCKS + open as usize * block_words;
-            let used = word(start + block::USED) as usize;
-            let records = (block::RECORDS..used.min(block_words)).step_by(2);
-            let is_kept = |record: &usize| word(start + record) >> 56 != GAP_TYPE;
-            word(start + block::KEPT) + records.filter(is_kept).count() as u64
-        }
-    };
-    let mut name = Vec::new();
-    for nth in 0..thread::NAME_BYTES / 8 {
-        name.extend(word(base + thread::NAME + nth).to_ne_bytes());
-    }
-    name.retain(|&byte| byte != 0);
-    Some(Total {
-        thread: (id >> 32) as u32,
-        id: id as u32,
-        name: String::from_utf8_lossy(&name).into_owned(),
-        emitted: kept + dropped,
-        dropped,
-        overwritten: word(base + thread::OVERWRITTEN),
-        refused: word(base + thread::REFUSED),
-    })
-}
-
-/// The names from a word of the names on, and the word behind them.
-pub(super) fn names(from: usize, word: &dyn Fn(usize) -> u64) -> (Vec<(u32, String)>, usize) {
-    let used = (word(header::NAME_WORDS) as usize).min(NAME_WORDS_MAX);
-    let (mut at, mut names) = (from, Vec::new());
-    while at < used {
-        let bytes = word(NAMES + at) as usize;
-        let words = bytes.div_ceil(8);
-        if at + 1 + words > used {
-            break;
-        }
-        let mut text: Vec<u8> = (0..words)
-            .flat_map(|nth| word(NAMES + at + 1 + nth).to_ne_bytes())
-            .collect();
-        text.truncate(bytes);
-        names.push((at as u32, String::from_utf8_lossy(&text).into_owned()));
-        at += 1 + words;
-    }
-    (names, at)
 }
 
 /// Stores a text, cut to the words there are.
@@ -679,11 +582,10 @@ impl Full {
 
     /// Counts its records as lost, since the file does not take them.
     pub fn refuse(self) {
-        let lost = kept(self.journal.block(self.number));
-        let slot = self.word(block::THREAD) as u32 as usize;
-        self.journal
-            .thread_word(slot, thread::REFUSED)
-            .fetch_add(lost, Ordering::Release);
+        let lock = self.journal.lock();
+        self.journal.give_up(self.number, state::REFUSED);
+        // Its end takes the lock, too.
+        drop(lock);
     }
 }
 

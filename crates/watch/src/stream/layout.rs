@@ -10,11 +10,10 @@
 //! | header: clocks | the writer | readers |
 //! | names | whoever adds one, under the journal's lock | readers |
 //! | thread: kept, lost, block | the thread | all |
-//! | thread: overwritten | whoever overwrites a block, by addition | all |
-//! | thread: refused | the writer | all |
+//! | thread: overwritten, refused | whoever gives a block up, under the journal's lock | all |
 //! | block: thread, first, kept, note | the thread that opens it | all |
 //! | block: count, records | the thread that has it open | the writer, readers |
-//! | block: state | under the journal's lock | readers |
+//! | block: state, loses | under the journal's lock | readers |
 //!
 //! A thread has emitted what it has kept and what it has lost. The first is in its own words, or in
 //! its open block's if it has one; so one store changes the account, and it is right whenever the
@@ -39,6 +38,11 @@ pub const GAP: u64 = 0xff << 56;
 /// Lowest type of records whose first word holds an address instead of a time, where types tell:
 /// see [`Encoding::Columns`](super::Encoding::Columns).
 pub const PLACED: u8 = 8;
+
+/// Whether a record of this first word stands for lost ones.
+pub(crate) fn is_gap(first: u64) -> bool {
+    first & !TICKS == GAP
+}
 
 /// Words of the header.
 pub(crate) mod header {
@@ -120,6 +124,8 @@ pub(crate) mod block {
     pub(crate) const USED: usize = 5;
     /// Records that the thread wrote into blocks before.
     pub(crate) const KEPT: usize = 6;
+    /// The thread's count of records lost in this way, once this block's are among them.
+    pub(crate) const LOSES: usize = 7;
     pub(crate) const RECORDS: usize = 8;
 }
 
@@ -130,6 +136,9 @@ pub(crate) mod state {
     pub(crate) const FULL: u64 = 2;
     /// A writer stores it.
     pub(crate) const TAKEN: u64 = 3;
+    /// Its records are being counted as lost; and the thread's word that counts them.
+    pub(crate) const OVERWRITTEN: (u64, usize) = (4, super::thread::OVERWRITTEN);
+    pub(crate) const REFUSED: (u64, usize) = (5, super::thread::REFUSED);
 }
 
 /// Fewest records of a block.

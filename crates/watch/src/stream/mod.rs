@@ -39,12 +39,14 @@ mod numbers;
 mod reader;
 mod remains;
 mod tape;
+mod words;
 mod writer;
 
 pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
-pub use journal::{Full, Journal, Total, UserWords};
+pub use journal::{Full, Journal, UserWords};
 pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
 pub use reader::{Log, Unread};
 pub use remains::Remains;
 pub use tape::Tape;
+pub use words::Total;
 pub use writer::{FileSink, Sink, Writer};

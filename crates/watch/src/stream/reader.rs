@@ -6,8 +6,8 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use super::chunk::{Chunk, Chunks, Clocks, Damage, Head, Said};
-use super::journal::Total;
 use super::remains::Remains;
+use super::words::Total;
 
 /// A stream that is read from beginning to end.
 pub struct Log {

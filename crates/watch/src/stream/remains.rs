@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::chunk::{Chunk, Clocks};
-use super::journal::{Total, names, total_of};
 use super::layout::{BLOCKS, Law, MAGIC, TICKS, VERSION, block, header, state};
+use super::words::{Total, bytes_of, chunk_of, names, total_of};
 
 /// Contents of a journal.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,10 @@ impl Remains {
             None => head[at],
         };
         let begin = head[header::BEGIN_TICKS];
-        let slots = head[header::SLOTS] as usize;
+        let slots = (head[header::SLOTS] as usize).min(super::THREADS_MAX);
+        let totals = (0..slots).filter_map(|slot| total_of(slot, block_words, &word));
+        let mut totals: Vec<Total> = totals.collect();
+        complete(&mut totals, &rest, block_words);
         Ok(Remains {
             process: head[header::PROCESS] as u32,
             law: Law::of_number(head[header::LAW]).unwrap_or_default(),
@@ -75,9 +78,7 @@ impl Remains {
                 ns: head[header::LATEST_NS].saturating_sub(head[header::BEGIN_NS]),
                 wall: head[header::LATEST_WALL],
             },
-            totals: (0..slots.min(super::THREADS_MAX))
-                .filter_map(|slot| total_of(slot, block_words, &word))
-                .collect(),
+            totals,
             homeless: head[header::HOMELESS],
             left: blocks(&rest, block_words),
             is_tsc: head[header::SOURCE] == 1,
@@ -87,7 +88,7 @@ impl Remains {
 
 fn path(words: &[u64]) -> Option<PathBuf> {
     let (&length, text) = words.split_first()?;
-    let mut bytes: Vec<u8> = text.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut bytes = bytes_of(text.iter().copied());
     bytes.truncate(length as usize);
     (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
 }
@@ -102,20 +103,27 @@ fn blocks(words: &[u64], block_words: usize) -> Vec<Chunk> {
                 _ => return None,
             };
             let used = (words[block::USED] as usize).clamp(block::RECORDS, block_words);
-            let records = words[block::RECORDS..used]
-                .chunks_exact(2)
-                .map(|pair| [pair[0], pair[1]]);
-            let chunk = Chunk {
-                thread: (words[block::THREAD] >> 32) as u32,
-                first: words[block::FIRST],
-                note: words[block::NOTE] as u32,
-                records: records.collect(),
-            };
-            Some((order, chunk))
+            Some((order, chunk_of(&words[..used])))
         })
         .collect();
     left.sort_by_key(|(order, _)| *order);
     left.into_iter().map(|(_, chunk)| chunk).collect()
+}
+
+/// Completes the accounts of threads with a block that was being given up.
+fn complete(totals: &mut [Total], words: &[u64], block_words: usize) {
+    for words in words.chunks_exact(block_words) {
+        let thread = (words[block::THREAD] >> 32) as u32;
+        let Some(total) = totals.iter_mut().find(|total| total.thread == thread) else {
+            continue;
+        };
+        let count = match words[block::STATE] {
+            state if state == state::OVERWRITTEN.0 => &mut total.overwritten,
+            state if state == state::REFUSED.0 => &mut total.refused,
+            _ => continue,
+        };
+        *count = (*count).max(words[block::LOSES]);
+    }
 }
 
 /// Reads words of a file; what lies behind its end is zero.
@@ -134,4 +142,30 @@ fn words_at(file: &File, from: usize, count: usize) -> io::Result<Vec<u64>> {
     Ok(words
         .map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process may die before and after it stores the count.
+    #[test]
+    fn a_block_that_was_being_given_up_counts_once() {
+        let of = |refused| Total {
+            thread: 3,
+            emitted: 100,
+            refused,
+            ..Total::default()
+        };
+        let mut words = vec![0; 2 * block::RECORDS];
+        words[block::STATE] = state::REFUSED.0;
+        words[block::THREAD] = 3 << 32;
+        words[block::LOSES] = 60;
+        for before in [20, 60] {
+            let mut totals = [of(before)];
+            complete(&mut totals, &words, block::RECORDS);
+            assert_eq!(totals, [of(60)]);
+        }
+        assert!(blocks(&words, block::RECORDS).is_empty());
+    }
 }

@@ -5,7 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::time::{Duration, Instant};
 
 use super::chunk::{Encoding, Head, Said, append_records, write_chunk};
-use super::journal::{Full, Journal, Total};
+use super::journal::{Full, Journal};
+use super::words::Total;
 
 /// Time between two readings of the clocks, and two accounts.
 const ACCOUNT_EVERY: Duration = Duration::from_secs(1);

@@ -13,8 +13,9 @@
 //! that turns out to talk after the move comes back and stays. A component may also run for long
 //! because it talks for long, with partners that all wait for it; so the measure is time per
 //! component that the run made ready, counted from the end of the queue and the count of those
-//! posted to others. Some always stay: services and the main sequence; components placed on a core;
-//! one in the middle of being detached.
+//! posted to others. One that has just computed goes itself, before its next run, if there is
+//! nothing to give but somebody waited behind it. Some always stay: services and the main sequence;
+//! components placed on a core; one in the middle of being detached.
 //!
 //! Short runs are timed eight at once, which costs next to nothing, and longer ones singly.
 
@@ -35,17 +36,18 @@ use crate::seats::waiting;
 /// A run is long from this many microseconds: about the cost of moving a component, its
 /// half-channels shared from then on.
 const LONG: u64 = 5;
-/// A component's runs give it credit, and short ones take some: a quarter of the microseconds of
-/// each, [`COUNTED`] of them at most, less [`TAKEN`]. So a run of 8 µs a message is even: about
-/// what messages cost between workers that are awake, as they are if messages come this often.
+// A component has credit: each run adds a quarter of its microseconds, and takes `TAKEN`. So a run
+// of 8 µs a message is even: about what messages cost between workers that are awake, as they are
+// if messages come this often.
+/// Credit that each run takes.
 const TAKEN: u64 = 2;
-/// Microseconds of a run that count, so that one during which the system had the core is one of
-/// many.
+/// Microseconds of a run that count at most, so that one during which the system had the core is
+/// one of many.
 const COUNTED: u64 = 48;
 /// Credit of a component that computes. Ten long runs give it, or seventeen with two short ones
 /// between each, as where a component sends, asks and receives between its computations.
 const COMPUTES: u64 = 100;
-/// Most credit.
+/// Most credit: 60 short runs use it up.
 const MOST: u64 = 120;
 /// Credit of a component whose first run was long.
 const FIRST_CREDIT: u64 = 50;
@@ -100,8 +102,8 @@ impl Sharing {
         }
     }
 
-    /// Records that a component is detached: its run is the longest there is, and says the same of
-    /// others of its kind.
+    /// Records that a component is detached: its run is long, and others of its kind are expected
+    /// to compute, too.
     ///
     /// # Safety
     /// The component is alive, and the caller holds the worker.
