@@ -27,15 +27,32 @@ impl Drop for Temporary {
     }
 }
 
+/// A child that does not outlive its test.
+struct Role(Child);
+
+impl Role {
+    fn kill(mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ends");
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Runs a role of this program as a child.
-fn child(role: &str, file: &Temporary, law: Law) -> Child {
-    Command::new(env::current_exe().expect("this program"))
+fn child(role: &str, file: &Temporary, law: Law) -> Role {
+    let child = Command::new(env::current_exe().expect("this program"))
         .args(["--exact", role, "--nocapture"])
         .env(FILE, &file.0)
         .env(LAW, law.name())
         .stdout(Stdio::null())
-        .spawn()
-        .expect("it starts")
+        .spawn();
+    Role(child.expect("it starts"))
 }
 
 /// The file and the law, if this process is a child.
@@ -109,7 +126,7 @@ fn threads_call() {
 fn every_call_is_stored_or_counted_by_every_law() {
     for law in Law::ALL {
         let file = Temporary::new(law.name());
-        let status = child("threads_call", &file, law).wait().expect("it ends");
+        let status = child("threads_call", &file, law).0.wait().expect("it ends");
         assert!(status.success(), "{law}");
         let (emitted, lost, has_ended) = account(&file);
         assert_eq!(emitted, 3 * calls() * 6, "{law}");
@@ -144,7 +161,7 @@ fn a_killed_program_leaves_a_right_account() {
     for round in 0..rounds {
         let law = Law::ALL[round % 4];
         let file = Temporary::new(&format!("killed-{round}"));
-        let mut child = child("calls_for_ever", &file, law);
+        let child = child("calls_for_ever", &file, law);
         let begin = Instant::now();
         // Until it has written something, and then for a while that differs.
         while fs::metadata(&file.0).map_or(0, |data| data.len()) < 100_000 {
@@ -155,8 +172,7 @@ fn a_killed_program_leaves_a_right_account() {
             thread::yield_now();
         }
         thread::sleep(Duration::from_micros(137 * (round as u64 % 100)));
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
+        child.kill();
         let (emitted, _, has_ended) = account(&file);
         assert!(emitted > 10_000 && !has_ended);
         remove_journal(&file);
@@ -166,10 +182,10 @@ fn a_killed_program_leaves_a_right_account() {
 #[test]
 fn probes_are_switched_from_outside() {
     let file = Temporary::new("switched");
-    let mut child = child("calls_for_ever", &file, Law::DropNewest);
+    let child = child("calls_for_ever", &file, Law::DropNewest);
     let begin = Instant::now();
     let outside = loop {
-        match Outside::of_process(child.id()) {
+        match Outside::of_process(child.0.id()) {
             Ok(outside) => break outside,
             Err(error) => assert!(begin.elapsed() < Duration::from_secs(60), "{error}"),
         }
@@ -180,8 +196,7 @@ fn probes_are_switched_from_outside() {
     assert_eq!(outside.rule("-Server.inner").expect("it answers"), 1);
     assert_eq!(outside.rule("-*").expect("it answers"), 0);
     assert_eq!(outside.rule("Server.inner").expect("it answers"), 1);
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    child.kill();
     remove_journal(&file);
     let error = Outside::of_process(process::id()).err().expect("none");
     assert!(error.to_string().contains("has no monitor"));

@@ -83,6 +83,39 @@ fn check(mut log: Log, sent: &[u64]) -> (u64, u64) {
     (emitted.iter().sum(), stored)
 }
 
+/// Records as much as it stores, a thousand times.
+struct Echo {
+    journal: &'static Journal,
+    tape: Tape,
+    calls: u64,
+}
+
+impl Sink for Echo {
+    fn store(&mut self, _chunks: &[u8]) -> io::Result<()> {
+        self.calls += 1;
+        if self.calls < 1_000 {
+            thread::sleep(Duration::from_millis(1));
+            (0..60).for_each(|number| record(self.journal, &self.tape, number));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_that_is_always_behind_comes_back() {
+    let (_file, journal) = journal(Law::DropNewest);
+    let tape = Tape::new();
+    (0..61).for_each(|number| record(journal, &tape, number));
+    let echo = Echo {
+        journal,
+        tape,
+        calls: 0,
+    };
+    let mut writer = Writer::new(journal, echo, head(Law::DropNewest), Encoding::Calls);
+    assert!(writer.step(Duration::from_millis(5)));
+    assert!(writer.sink().calls < 1_000, "it had a second to come back");
+}
+
 #[test]
 fn every_record_is_stored_or_counted() {
     for law in Law::ALL {
@@ -237,11 +270,11 @@ fn a_full_disk_leaves_whole_chunks() {
     for number in 1..=200 {
         record(journal, &tape, number);
     }
-    writer.step(Duration::ZERO);
+    writer.step(Duration::from_secs(1));
     let failure = writer.failure().expect("it is full");
     assert_eq!(failure.kind(), io::ErrorKind::StorageFull);
     tape.close();
-    writer.step(Duration::ZERO);
+    writer.step(Duration::from_secs(1));
     let total = journal.accounts().remove(0);
     assert_eq!((total.emitted, total.refused), (200, 200));
 }

@@ -132,14 +132,20 @@ impl<S: Sink> Writer<S> {
         self.is_whole
     }
 
-    /// Stores full blocks for as long as there are some, after waiting for the first; then, if it
-    /// is time, an account. False when the journal is closed and has none left.
-    pub fn step(&mut self, wait: Duration) -> bool {
-        let mut next = self.journal.next_within(wait);
+    /// Stores full blocks for as long as there are some, but not much longer than a time, which it
+    /// also waits for the first; then, if it is time, an account. False when the journal is closed
+    /// and has none left.
+    pub fn step(&mut self, time: Duration) -> bool {
+        let begin = Instant::now();
+        let mut next = self.journal.next_within(time);
         let has_come = next.is_some();
         while let Some(full) = next {
             self.store(full);
-            next = self.journal.try_next();
+            // Blocks may come for ever as fast as they are stored.
+            next = match begin.elapsed() < time {
+                true => self.journal.try_next(),
+                false => None,
+            };
         }
         self.account_if_time();
         has_come || !self.journal.is_closed()
