@@ -165,7 +165,7 @@ fn answers_race_with_the_end() {
                     match owner.request(keep) {
                         Ok(answer) => assert_eq!(answer, number),
                         Err(RequestError::Ended | RequestError::Refused(_)) => (),
-                        Err(error) => panic!("{error}"),
+                        Err(error) => panic!("round {round}, {mode:?}: {error}"),
                     }
                     // A waiter that gives up.
                     drop(owner.request_later(keep));

@@ -76,11 +76,13 @@ impl<R> Shared<R> {
 
     /// Takes the answer, or the reason why there is none.
     fn take(&self) -> Result<R, Unanswered> {
-        let answer = self.value().answer.take();
-        answer.ok_or_else(|| match self.state.load(Ordering::Relaxed) {
+        // Before the answer: a reply that is sent from here on, when the section has ended, was not
+        // dropped. Acquire pairs with the Release in `end`: with CLOSED comes the answer.
+        let reason = match self.state.load(Ordering::Acquire) {
             CLOSED => Unanswered::Dropped,
             _ => Unanswered::Ended,
-        })
+        };
+        self.value().answer.take().ok_or(reason)
     }
 }
 
@@ -261,6 +263,44 @@ impl<R> fmt::Debug for Reply<R> {
 impl<R> fmt::Debug for Answer<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use super::*;
+
+    /// An answer that comes while a thread sees the section's end is in time or late. Loom does not
+    /// find the order in which it was taken for a dropped one: it remembers only the last access of
+    /// the state.
+    #[test]
+    fn a_late_answer_was_not_dropped() {
+        let ending = Arc::new(Ending::new());
+        ending.come();
+        let (send, receive) = sync_channel::<Reply<u32>>(0);
+        let answering = thread::spawn(move || receive.into_iter().for_each(|reply| reply.send(3)));
+        let mut late = 0;
+        for _ in 0..100_000 {
+            let (reply, mut answer) = Reply::new(Wait::park());
+            answer.source = Some(Source {
+                ending: Arc::clone(&ending),
+                hook: |_| Box::new(|| ()),
+            });
+            send.send(reply).unwrap();
+            match answer.wait() {
+                Ok(answer) => assert_eq!(answer, 3),
+                Err(reason) => {
+                    assert_eq!(reason, Unanswered::Ended);
+                    late += 1;
+                }
+            }
+        }
+        drop(send);
+        answering.join().unwrap();
+        assert!(late > 0, "the two never met");
     }
 }
 
