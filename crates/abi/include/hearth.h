@@ -602,4 +602,33 @@ typedef struct {
 
 int hearth_main(const hearth_program *program, int argc, char **argv);
 
+/* ---- probes ------------------------------------------------------------------------------ *
+ *
+ * A program into which the compiler put probes begins with hearth_probed_main, and each of its
+ * components ends with a hearth_calls. */
+
+typedef struct {
+    uint64_t state; /* private to the runtime; 0 at first */
+} hearth_calls;
+
+typedef struct {
+    const uint64_t *place; /* atomic: NULL until it is first passed; then its state */
+    const char *name;
+} hearth_probe;
+#define HEARTH_PROBE_OFF 1
+
+int hearth_probed_main(const hearth_program *program, int argc, char **argv);
+
+bool hearth_probe_begins(hearth_component *self, hearth_probe *probe);
+void hearth_probe_ends(hearth_component *self, hearth_probe *probe);
+
+/* Notes the beginning of a call. True: its end is to be noted, by hearth_probe_ends. */
+static inline bool hearth_call_begins(hearth_component *self, hearth_probe *probe)
+{
+    const uint64_t *place = __atomic_load_n(&probe->place, __ATOMIC_ACQUIRE);
+    if (HEARTH_LIKELY(place && __atomic_load_n(place, __ATOMIC_RELAXED) == HEARTH_PROBE_OFF))
+        return false;
+    return hearth_probe_begins(self, probe);
+}
+
 #endif

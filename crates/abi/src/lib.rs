@@ -15,7 +15,7 @@
 //! ```
 
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicPtr, AtomicU8};
 
 /// The header's text.
 pub const HEADER: &str = include_str!("../include/hearth.h");
@@ -335,6 +335,23 @@ pub struct Arm {
     pub acknowledge: bool,
     pub site: *const Site,
 }
+
+/// A probe that the compiler put into a program.
+#[repr(C)]
+pub struct Probe {
+    /// Null until it is first passed; then the address of its state.
+    pub place: AtomicPtr<u64>,
+    pub name: *const c_char,
+}
+
+/// Last part of the struct of each component of a program with probes; private to the runtime.
+#[repr(C)]
+pub struct Calls {
+    pub state: u64,
+}
+
+/// State of a probe that is off.
+pub const PROBE_OFF: u64 = 1;
 
 /// A compiled program.
 #[repr(C)]

@@ -94,6 +94,8 @@ fn header_and_mirror_agree() {
         "hearth_program" = abi::Program {
             "name" = name, "abi" = abi, "main" = main, "compat_original" = compat_original,
         }
+        "hearth_probe" = abi::Probe { "place" = place, "name" = name }
+        "hearth_calls" = abi::Calls { "state" = state }
     }
     all.extend([
         ("offsetof(hearth_string, text)", abi::HEADER_BYTES),
@@ -103,6 +105,7 @@ fn header_and_mirror_agree() {
         ("HEARTH_IMMORTAL", abi::IMMORTAL as usize),
         ("HEARTH_STOPPED", abi::STOPPED as usize),
         ("HEARTH_DEFAULT", abi::DEFAULT as usize),
+        ("HEARTH_PROBE_OFF", abi::PROBE_OFF as usize),
         ("HEARTH_DONE", abi::Step::Done as usize),
         ("HEARTH_BLOCKED", abi::Step::Blocked as usize),
         ("HEARTH_RAISED", abi::Step::Raised as usize),

@@ -6,11 +6,12 @@
 //! forms: [`mod@formats`].
 #![forbid(unsafe_code)]
 
+mod components;
 pub mod formats;
 mod recorded;
 mod steps;
 mod tree;
 
-pub use recorded::{Account, Recorded, Unreadable};
+pub use recorded::{Account, Caller, Recorded, Unreadable};
 pub use steps::{Call, Step};
 pub use tree::{Node, Tree};

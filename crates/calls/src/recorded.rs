@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hearth_text::cause;
 use hearth_watch::stream::{Clocks, Head, Law, Log, Unread};
 
+use crate::components::{self, Found};
 use crate::steps::{Step, Threads};
 
 /// A file of recorded calls.
@@ -19,6 +22,25 @@ pub struct Recorded {
     homeless: u64,
     has_ended: bool,
     damages: Vec<String>,
+    found: Found,
+}
+
+/// A thread or a component that makes calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A thread: the kernel's number, and its name.
+    Thread(u32, String),
+    /// A component: its name, as `Server#3`.
+    Component(String),
+}
+
+impl std::fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Caller::Thread(id, name) if name.is_empty() => write!(f, "thread {id}"),
+            Caller::Thread(_, name) | Caller::Component(name) => f.write_str(name),
+        }
+    }
 }
 
 /// A thread's account: emitted = stored + lost.
@@ -64,7 +86,10 @@ impl Recorded {
     /// It cannot be read, or is something else.
     pub fn open(path: &Path) -> Result<Recorded, Unreadable> {
         let mut log = open(path)?;
-        while log.next_chunk().is_some() {}
+        let mut found = Found::default();
+        while let Some((missing, chunk)) = log.next_chunk() {
+            found.add(missing, chunk, log.last_at());
+        }
         let accounts = log
             .accounts()
             .into_iter()
@@ -93,15 +118,20 @@ impl Recorded {
             homeless: log.homeless,
             has_ended: log.has_ended,
             damages: std::mem::take(&mut log.damages),
+            found,
         })
     }
 
     /// Calls `visit` for each step of each thread: a thread's steps in their order, threads mixed
-    /// by blocks.
+    /// by blocks. If components recorded, then for each step of each component, all in the order of
+    /// their times.
     ///
     /// # Errors
     /// The file cannot be read any more.
     pub fn visit(&self, mut visit: impl FnMut(Step<'_>)) -> Result<(), Unreadable> {
+        if self.is_of_components() {
+            return self.visit_components(&mut visit);
+        }
         let mut log = open(&self.path)?;
         let mut threads = Threads::new(self);
         while let Some((missing, chunk)) = log.next_chunk() {
@@ -109,6 +139,64 @@ impl Recorded {
         }
         threads.end(&mut visit);
         Ok(())
+    }
+
+    fn visit_components(&self, visit: &mut dyn FnMut(Step<'_>)) -> Result<(), Unreadable> {
+        let unreadable = |error| Unreadable {
+            path: self.path.clone(),
+            why: Unread::File(error),
+        };
+        let file = File::open(&self.path).map_err(unreadable)?;
+        match components::visit(self, &self.found, &file, visit) {
+            true => Ok(()),
+            false => Err(unreadable(io::Error::other("it has changed meanwhile"))),
+        }
+    }
+
+    /// Whether components recorded, which go from thread to thread.
+    #[must_use]
+    pub fn is_of_components(&self) -> bool {
+        !self.found.components.is_empty()
+    }
+
+    /// Numbers of all threads, or of all components if those recorded.
+    #[must_use]
+    pub fn callers(&self) -> Vec<u32> {
+        match self.is_of_components() {
+            true => self.found.components.keys().copied().collect(),
+            false => self.accounts.iter().map(|account| account.thread).collect(),
+        }
+    }
+
+    /// The thread or component of a number in [`Step`]s.
+    #[must_use]
+    pub fn caller(&self, number: u32) -> Caller {
+        if !self.is_of_components() {
+            return match self.account(number) {
+                Some(account) => Caller::Thread(account.id, account.name.clone()),
+                // A thread that is not known has the number of none that is.
+                None => Caller::Thread(u32::MAX - number, format!("thread {number}")),
+            };
+        }
+        let component = self.found.components.get(&number).copied();
+        let component = component.unwrap_or_default();
+        Caller::Component(match (number, component.kind) {
+            (components::UNKNOWN, _) => "unknown components".to_owned(),
+            (_, Some(kind)) if component.nth > 0 && self.found.has_several(kind) => {
+                format!("{}#{}", self.name(kind), component.nth)
+            }
+            (_, Some(kind)) => self.name(kind).to_owned(),
+            _ => format!("component {number}"),
+        })
+    }
+
+    /// Whether a thread has lost records; if components recorded, whether any thread has.
+    #[must_use]
+    pub fn has_losses(&self, number: u32) -> bool {
+        match self.is_of_components() {
+            true => self.accounts.iter().any(|account| account.lost() > 0),
+            false => self.account(number).is_some_and(|one| one.lost() > 0),
+        }
     }
 
     /// The program.

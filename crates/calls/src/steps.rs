@@ -1,4 +1,6 @@
 //! Records, thread by thread, as calls that begin and end.
+//!
+//! Where components record, each of them stands in a thread's place.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +11,11 @@ use crate::recorded::{Account, Recorded};
 /// A call that ended, or of which the end is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The thread's number.
+    /// The thread's number, or the component's ([`Recorded::caller`]).
     pub thread: u32,
     /// The probe's number; none if only the end of the call was to be recorded, and was lost too.
     pub name: Option<u32>,
-    /// Number of calls around it.
+    /// Number of calls around it; of a component's, those that are known.
     pub depth: u32,
     /// Time of its beginning in nanoseconds, if known.
     pub begin: Option<u64>,
@@ -99,11 +101,12 @@ impl Step<'_> {
 /// Open calls of all threads.
 pub(crate) struct Threads<'r> {
     recorded: &'r Recorded,
-    threads: BTreeMap<u32, Thread>,
+    threads: BTreeMap<u32, OpenCalls>,
 }
 
+/// Open calls of a thread or a component.
 #[derive(Default)]
-struct Thread {
+pub(crate) struct OpenCalls {
     names: Vec<Option<u32>>,
     open: Vec<Open>,
     /// Time of the last record.
@@ -150,7 +153,7 @@ impl<'r> Threads<'r> {
                 }
                 _ => {}
             }
-            thread.last = ns;
+            thread.seen(ns);
         }
     }
 
@@ -161,9 +164,7 @@ impl<'r> Threads<'r> {
             self.threads.entry(account.thread).or_default();
         }
         for (&number, thread) in &mut self.threads {
-            while !thread.open.is_empty() {
-                thread.pop(number, None, visit);
-            }
+            thread.end_all(number, visit);
             let lost = recorded.account(number).map_or(0, Account::lost);
             let records = lost.saturating_sub(thread.missing);
             if records > 0 {
@@ -178,8 +179,60 @@ impl<'r> Threads<'r> {
     }
 }
 
-impl Thread {
-    fn begins(&mut self, thread: u32, name: u32, ns: u64, visit: &mut dyn FnMut(Step<'_>)) {
+impl OpenCalls {
+    /// Number of open calls.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Number of missing records so far.
+    pub(crate) fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Notes the time of the last record.
+    pub(crate) fn seen(&mut self, ns: u64) {
+        self.last = ns;
+    }
+
+    /// Ends all calls, at an unknown time.
+    pub(crate) fn end_all(&mut self, number: u32, visit: &mut dyn FnMut(Step<'_>)) {
+        while !self.open.is_empty() {
+            self.pop(number, None, visit);
+        }
+    }
+
+    /// Ends the innermost call, which is known by its depth.
+    pub(crate) fn innermost_ends(
+        &mut self,
+        number: u32,
+        name: Option<u32>,
+        ns: u64,
+        visit: &mut dyn FnMut(Step<'_>),
+    ) {
+        match self.names.last_mut() {
+            Some(open) => *open = open.or(name),
+            None => self.push_unknown(name, ns),
+        }
+        self.pop(number, Some(ns), visit);
+    }
+
+    /// A call that ends now, of which nothing is known before.
+    fn push_unknown(&mut self, name: Option<u32>, ns: u64) {
+        self.names.push(name);
+        self.open.push(Open {
+            from: ns,
+            ..Open::default()
+        });
+    }
+
+    pub(crate) fn begins(
+        &mut self,
+        thread: u32,
+        name: u32,
+        ns: u64,
+        visit: &mut dyn FnMut(Step<'_>),
+    ) {
         visit(Step::Begins {
             thread,
             name,
@@ -194,25 +247,23 @@ impl Thread {
         });
     }
 
-    fn ends(&mut self, thread: u32, name: u32, ns: u64, visit: &mut dyn FnMut(Step<'_>)) {
-        // A probe was switched between: the calls above have no end.
-        if let Some(at) = self.names.iter().rposition(|open| *open == Some(name)) {
+    pub(crate) fn ends(
+        &mut self,
+        thread: u32,
+        name: u32,
+        ns: u64,
+        visit: &mut dyn FnMut(Step<'_>),
+    ) {
+        if let Some(open @ None) = self.names.last_mut() {
+            // Its beginning is missing. A call of this name around it goes on.
+            *open = Some(name);
+        } else if let Some(at) = self.names.iter().rposition(|open| *open == Some(name)) {
+            // A probe was switched between: the calls above have no end.
             while self.names.len() > at + 1 {
                 self.pop(thread, None, visit);
             }
         } else {
-            match self.names.last_mut() {
-                // Its beginning is missing.
-                Some(open @ None) => *open = Some(name),
-                _ => {
-                    // Nothing is known of it before.
-                    self.names.push(Some(name));
-                    self.open.push(Open {
-                        from: ns,
-                        ..Open::default()
-                    });
-                }
-            }
+            self.push_unknown(Some(name), ns);
         }
         self.pop(thread, Some(ns), visit);
     }
@@ -241,7 +292,8 @@ impl Thread {
         });
     }
 
-    fn gap(
+    /// Notes missing records, behind which as many calls are open as `depth` says.
+    pub(crate) fn gap(
         &mut self,
         thread: u32,
         ns: u64,

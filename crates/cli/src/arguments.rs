@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Build(Build),
     Check(Check),
     Fmt(Fmt),
@@ -132,6 +132,15 @@ impl Compilation {
             hosted: false,
         }
     }
+}
+
+/// Probes that the compiler puts into a program.
+#[derive(Args, Debug)]
+pub(crate) struct Probes {
+    /// Put probes around the calls whose names match PATTERN, as 'Server.*' or '*.send'; may be
+    /// repeated
+    #[arg(long = "probes", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -251,6 +260,13 @@ pub(crate) struct Run {
     /// Write every allocation to FILE, one line of JSON each (HEARTH_HEAP_LOG)
     #[arg(long, value_name = "FILE")]
     pub(crate) heap_log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) probes: Probes,
+
+    /// Record calls to FILE, for `hearth watch`: all, or those of --probes (HEARTH_MONITOR)
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub(crate) calls: Option<PathBuf>,
 
     /// The number of workers; one per core by default (HEARTH_WORKERS)
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=4096))]
@@ -437,6 +453,9 @@ pub(crate) struct Build {
     /// The kind of output; C goes to standard output unless OUT is given
     #[arg(long, value_enum, value_name = "KIND", default_value = "executable")]
     pub(crate) emit: Emit,
+
+    #[command(flatten)]
+    pub(crate) probes: Probes,
 
     #[command(flatten)]
     pub(crate) compilation: Compilation,

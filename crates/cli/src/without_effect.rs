@@ -15,6 +15,8 @@ struct Asked {
     moves_heaps: bool,
     logs_moves: bool,
     is_simulated: bool,
+    /// Probes are asked for, and nothing says where their records go.
+    has_idle_probes: bool,
     /// Number of CPUs that this process may use.
     cpus: usize,
 }
@@ -62,6 +64,9 @@ impl Asked {
                 .is_some_and(|bytes| bytes > 0),
             logs_moves: arguments.place_log.is_some(),
             is_simulated: arguments.simulate.is_some(),
+            has_idle_probes: !arguments.probes.patterns.is_empty()
+                && arguments.calls.is_none()
+                && variable("HEARTH_MONITOR").is_none(),
             cpus,
         }
     }
@@ -71,6 +76,13 @@ fn of(asked: &Asked) -> Vec<String> {
     let mut notes = Vec::new();
     let place = asked.place.as_deref().unwrap_or("os");
     let is_planned = !POLICIES.contains(&place);
+    if asked.has_idle_probes {
+        notes.push(
+            "--probes has no effect: nothing says where calls are recorded; add --calls FILE, or set \
+             HEARTH_MONITOR"
+                .to_owned(),
+        );
+    }
     if asked.is_simulated {
         if is_planned || place == "steal" {
             notes.push(format!(
@@ -143,6 +155,7 @@ mod tests {
             moves_heaps: false,
             logs_moves: false,
             is_simulated: false,
+            has_idle_probes: false,
             cpus: 2,
         }
     }
@@ -223,6 +236,13 @@ mod tests {
                 Asked {
                     is_simulated: true,
                     ..asked("talk")
+                },
+            ),
+            (
+                "--probes has no effect",
+                Asked {
+                    has_idle_probes: true,
+                    ..asked("spread")
                 },
             ),
             (

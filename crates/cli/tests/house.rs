@@ -65,10 +65,12 @@ const COMMENTS_READ: &[&str] = &["apps", "crates", "fuzz", "research", "tests"];
 /// Scripts outside of those folders.
 const SCRIPTS: &[&str] = &["x", ".ci/run"];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
-/// system calls, errors, the profile as JSON, and the optimiser's random numbers.
+/// system calls, errors, the profile as JSON, the optimiser's random numbers, and a monitor's
+/// checksums, patterns and messages, which the linker leaves out of programs without probes.
 const RUNTIME_MAY_CARRY: &[&str] = &[
     "bitflags",
     "cfg-if",
+    "crc32fast",
     "fastrand",
     "io-uring",
     "itoa",
@@ -80,8 +82,10 @@ const RUNTIME_MAY_CARRY: &[&str] = &[
     "serde_core",
     "serde_derive",
     "serde_json",
+    "strsim",
     "thiserror",
     "thiserror-impl",
+    "wildmatch",
     "zmij",
 ];
 

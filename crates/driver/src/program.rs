@@ -8,6 +8,7 @@ use hearth_lang::analysis::size::ComponentSize;
 use hearth_lang::compile::{self, CompileOptions, Compiled};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::Sources;
+use hearth_monitor::Rule;
 use hearth_terminal::progress::Progress;
 use hearth_terminal::{DiagnosticPrinter, Failure, crash, output};
 use hearth_text::cause;
@@ -42,14 +43,49 @@ pub fn show(source: &Source, diagnostics: &[Diagnostic]) -> Result<(), Failure> 
     printer.finish()
 }
 
-/// The C of a program, and whether it has warnings, which are shown; fails if it has errors.
-pub fn to_c(source: &Source, options: &CompileOptions) -> Result<(String, bool), Failure> {
-    let compiled = compile(source, options);
+/// The C of a program, and whether it has warnings, which are shown; fails if it has errors. Calls
+/// that match a pattern get probes; fails if a pattern matches none.
+pub fn to_c(
+    source: &Source,
+    options: &CompileOptions,
+    probes: &[String],
+) -> Result<(String, bool), Failure> {
+    let rules: Vec<Rule> = probes.iter().map(|pattern| Rule::on(pattern)).collect();
+    let choose = |name: &str| rules.iter().any(|rule| rule.matches(name));
+    let compiled = compile_with(source, options, (!probes.is_empty()).then_some(&choose));
     show(source, &compiled.diagnostics)?;
+    let idle = probes.iter().zip(&rules).find(|(_, rule)| {
+        let mut names = compiled.probes.iter();
+        !names.any(|name| rule.matches(name))
+    });
+    if let Some((pattern, _)) = idle {
+        let all = compile_with(source, options, Some(&|_| true)).probes;
+        return Err(no_call(source, pattern, &all));
+    }
     let c = compiled
         .c
         .expect("a program without errors has been compiled");
     Ok((c, !compiled.diagnostics.is_empty()))
+}
+
+fn compile_with(
+    source: &Source,
+    options: &CompileOptions,
+    probes: Option<compile::Choose<'_>>,
+) -> Compiled {
+    compile::compile_with_probes(&source.text, &source.name, options, probes)
+}
+
+/// A pattern that no call matches, with some names that there are.
+fn no_call(source: &Source, pattern: &str, all: &[String]) -> Failure {
+    const SOME: usize = 8;
+    let names: Vec<&str> = all.iter().take(SOME).map(String::as_str).collect();
+    let more = if all.len() > SOME { " and others" } else { "" };
+    Failure::input(format!(
+        "no call in {} matches --probes '{pattern}'; its calls are {}{more}",
+        source.name,
+        names.join(", ")
+    ))
 }
 
 /// An executable, and the directory that must not be removed before it has started.
@@ -59,10 +95,15 @@ pub struct Executable {
     pub workshop: Option<Workshop>,
 }
 
-/// The executable of a program: from the cache, or built and put there.
-pub fn executable(source: &Source, options: &CompileOptions) -> Result<Executable, Failure> {
+/// The executable of a program, with probes as [`to_c`] has them: from the cache, or built and put
+/// there.
+pub fn executable(
+    source: &Source,
+    options: &CompileOptions,
+    probes: &[String],
+) -> Result<Executable, Failure> {
     let origin = Toolchain::find().and_then(|toolchain| {
-        let record = record(source, options, &toolchain)?;
+        let record = record(source, options, probes, &toolchain)?;
         Ok((toolchain, record))
     });
     let cache = Cache::of_user();
@@ -75,7 +116,7 @@ pub fn executable(source: &Source, options: &CompileOptions) -> Result<Executabl
         return Ok(entry.into());
     }
     // Mistakes in the program come first: reporting them needs no C compiler.
-    let (c, has_warnings) = to_c(source, options)?;
+    let (c, has_warnings) = to_c(source, options, probes)?;
     let (toolchain, record) = origin.map_err(|error| failure(error, &c))?;
     if let Some(cache) = cache {
         match build_and_keep(&cache, &toolchain, &c, &record, has_warnings) {
@@ -103,9 +144,13 @@ impl From<Entry> for Executable {
 fn record(
     source: &Source,
     options: &CompileOptions,
+    probes: &[String],
     toolchain: &Toolchain,
 ) -> Result<Vec<u8>, Error> {
     let mut record = toolchain.identity()?;
+    if !probes.is_empty() {
+        let _ = writeln!(record, "probes {probes:?}");
+    }
     let _ = writeln!(record, "options {options:?}\nname {:?}\n", source.name);
     record.push_str(&source.text);
     Ok(record.into_bytes())

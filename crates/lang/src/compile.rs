@@ -133,10 +133,29 @@ pub struct Compiled {
     pub kinds: Vec<ComponentKind>,
     /// The C names of the pointers to the services that the program uses; empty with errors.
     pub services: Vec<String>,
+    /// The names of the probes in the text.
+    pub probes: Vec<String>,
 }
+
+/// Chooses by their names which calls get probes.
+pub type Choose<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Compiles a program to C11. Messages call the text `name`, a path as a rule.
 pub fn compile(text: &str, name: &str, options: &CompileOptions) -> Compiled {
+    compile_with_probes(text, name, options, None)
+}
+
+/// Compiles a program to C11 as [`compile`] does, with probes around the calls that are chosen:
+/// `Kind.procedure`, `Kind.constructor` and `Kind.behaviour` of a kind of component, `procedure`
+/// and `main` outside of components, and `Kind.channel.send`, `Kind.channel.receive` and
+/// `Kind.select` for what waits at channels. With None it is a program without probes, and also
+/// without what begins a monitor.
+pub fn compile_with_probes(
+    text: &str,
+    name: &str,
+    options: &CompileOptions,
+    probes: Option<Choose<'_>>,
+) -> Compiled {
     let mut checked = check(text, options);
     let mut compiled = Compiled {
         diagnostics: checked.diagnostics,
@@ -144,14 +163,17 @@ pub fn compile(text: &str, name: &str, options: &CompileOptions) -> Compiled {
         prelude: checked.prelude,
         kinds: Vec::new(),
         services: Vec::new(),
+        probes: Vec::new(),
     };
     if let Some(program) = &mut checked.program {
         let hosted = options.hosted;
         core::prune(program, |component| {
             hosted && component.span.source == SourceId::USER
         });
-        lowered(program, text, name, options, |input| {
-            compiled.c = Some(emit::emit(*input));
+        lowered_with(program, text, name, options, probes, |input| {
+            let (c, names) = emit::emit(*input);
+            compiled.c = Some(c);
+            compiled.probes = names;
             compiled.kinds = emit::kinds(input);
             compiled.services = emit::services(input);
         });
@@ -220,6 +242,17 @@ fn lowered(
     options: &CompileOptions,
     then: impl FnOnce(&Lowered<'_>),
 ) {
+    lowered_with(program, text, name, options, None, then);
+}
+
+fn lowered_with(
+    program: &Program,
+    text: &str,
+    name: &str,
+    options: &CompileOptions,
+    probes: Option<Choose<'_>>,
+    then: impl FnOnce(&Lowered<'_>),
+) {
     let hosted = options.hosted;
     let options = core::LoweringOptions {
         compat_original: options.compat_original,
@@ -232,6 +265,7 @@ fn lowered(
         effects: &effects,
         options,
         hosted,
+        probes,
         sources,
     });
 }

@@ -18,7 +18,7 @@ use hearth_sys::affinity;
 use hearth_sys::file_lock;
 use hearth_sys::refused::Refused;
 use hearth_sys::shared::memory_file;
-use hearth_watch::stream::{Encoding, FileSink, Head, Journal, NAME, Shape, Sink, Writer};
+use hearth_watch::stream::{FileSink, Head, Journal, NAME, Shape, Sink, Writer};
 
 use crate::here;
 use crate::options::{Destination, Mode, Options};
@@ -125,7 +125,7 @@ impl Monitor {
             journal,
             sink,
             head(&options, kept_at.as_deref()),
-            Encoding::Calls,
+            options.encoding,
         );
         // The head is in the file at once: it names the journal, should the program be killed.
         writer.account();
@@ -305,6 +305,16 @@ pub(crate) fn journal_of(number: u32) -> Option<&'static Journal> {
     running.map(|running| running.journal)
 }
 
+/// The number of the monitor that runs; 0 for none.
+pub(crate) fn number() -> u32 {
+    running().as_ref().map_or(0, |running| running.number)
+}
+
+/// The number of a name. None if there is no monitor, or if there are too many.
+pub(crate) fn number_of(name: &'static str) -> Option<u32> {
+    running().as_mut()?.number_of(name)
+}
+
 /// Stores full blocks in the calling thread, if the monitor is synchronous.
 pub(crate) fn store_now(journal: &'static Journal) {
     let writer = running()
@@ -321,11 +331,12 @@ pub(crate) fn store_now(journal: &'static Journal) {
 // ---- beginning --------------------------------------------------------------------------------
 
 fn head(options: &Options, journal: Option<&Path>) -> Head {
-    let program = std::env::current_exe().unwrap_or_default();
+    let executable = || std::env::current_exe().unwrap_or_default();
+    let program = options.program.clone();
     Head {
         process: std::process::id(),
         law: options.law,
-        program: program.display().to_string(),
+        program: program.unwrap_or_else(|| executable().display().to_string()),
         journal: journal
             .map(|path| path.display().to_string())
             .unwrap_or_default(),

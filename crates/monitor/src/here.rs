@@ -5,8 +5,10 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr;
 
 use hearth_sys::affinity;
+use hearth_watch::stream::components::{self, Word};
 use hearth_watch::stream::{Journal, Law, TICKS, Tape};
 
+use crate::components::Calls;
 use crate::controller;
 use crate::probe::{Probe, monitor_of, name_of};
 
@@ -125,6 +127,43 @@ pub(crate) fn begins_unguarded(probe: &'static Probe, state: u64, frame: Frame) 
 #[inline]
 pub(crate) fn ends_unguarded(probe: &'static Probe, frame: Frame) {
     HERE.with(|here| here.ends_unguarded(probe, frame));
+}
+
+/// Notes the beginning of a component's call. `kind` gives the numbers of its kind's name and of
+/// the component within its kind. False if the monitor has ended.
+#[inline]
+pub(crate) fn component_begins(
+    monitor: u32,
+    name: Option<u32>,
+    component: u32,
+    calls: &mut Calls,
+    kind: impl FnOnce() -> Option<(u32, u32)>,
+) -> bool {
+    HERE.with(|here| {
+        if here.monitor.get() != monitor && !here.join(monitor) {
+            return false;
+        }
+        if !calls.is_known {
+            here.introduce(component, calls, kind());
+        }
+        if here.samples.get() && calls.depth == 0 {
+            calls.leaves_out = here.leaves_out_tree();
+        }
+        here.record_of(components::BEGINS, name, component, calls);
+        calls.depth += 1;
+        true
+    })
+}
+
+/// Notes the end of a component's innermost call.
+#[inline]
+pub(crate) fn component_ends(monitor: u32, name: Option<u32>, component: u32, calls: &mut Calls) {
+    HERE.with(|here| {
+        calls.depth = calls.depth.saturating_sub(1);
+        if here.monitor.get() == monitor || here.join(monitor) {
+            here.record_of(components::ENDS, name, component, calls);
+        }
+    });
 }
 
 /// Runs an action whose calls without a guard are not noted. None if it is within one already.
@@ -269,6 +308,33 @@ impl Here {
         }
     }
 
+    /// A record of a component, which is counted there whether it is left out or not.
+    #[inline]
+    fn record_of(&self, kind: u8, name: Option<u32>, component: u32, calls: &mut Calls) {
+        let word = Word {
+            name,
+            number: calls.records,
+            component,
+        };
+        calls.records = calls.records.wrapping_add(1);
+        if calls.leaves_out {
+            self.tape.leave_out(1);
+        } else {
+            self.record(components::first(kind, calls.depth, 0), word.pack(), 0);
+        }
+    }
+
+    /// A component's first records: its kind, and its number within it.
+    #[cold]
+    #[inline(never)]
+    fn introduce(&self, component: u32, calls: &mut Calls, kind: Option<(u32, u32)>) {
+        calls.is_known = true;
+        let (kind, nth) = kind.unzip();
+        self.record_of(components::KIND, kind, component, calls);
+        let word = Word::nth(component, nth.unwrap_or_default());
+        self.record(components::first(components::NTH, 0, 0), word, 0);
+    }
+
     #[cold]
     #[inline(never)]
     fn record_slow(&self, journal: &'static Journal, first: u64, name: u64, depth: u32) {
@@ -292,15 +358,17 @@ impl Here {
     /// free.
     fn is_left_out(&self, depth: u32) -> bool {
         if depth == 0 {
-            let roots = self.roots.get() + 1;
-            self.roots.set(roots);
-            let leaves_out = self
-                .journal
-                .get()
-                .is_some_and(|journal| !roots.is_multiple_of(one_in(journal)));
-            self.leaves_out.set(leaves_out);
+            self.leaves_out.set(self.leaves_out_tree());
         }
         self.leaves_out.get()
+    }
+
+    /// Whether the outermost call that begins is left out.
+    fn leaves_out_tree(&self) -> bool {
+        let roots = self.roots.get() + 1;
+        self.roots.set(roots);
+        let journal = self.journal.get();
+        journal.is_some_and(|journal| !roots.is_multiple_of(one_in(journal)))
     }
 
     /// Ends the thread's part; what it records from here on is not noted.

@@ -30,10 +30,11 @@
 //! [`Options::of_env`] reads the choices from the variable `HEARTH_MONITOR` instead.
 //!
 //! Front ends for programs that have no such probes: the module `tracing`, with the feature of that
-//! name, for spans of the crate `tracing`; `hearth-monitor-c` for C and C++. They stand on
-//! [`unguarded`].
+//! name, for spans of the crate `tracing`, and `hearth-monitor-c` for C and C++, which stand on
+//! [`unguarded`]; [`components`] for compiled Insense.
 #![forbid(unsafe_code)]
 
+pub mod components;
 mod controller;
 pub mod forks;
 mod here;

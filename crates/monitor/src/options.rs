@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hearth_watch::stream::Law;
+use hearth_watch::stream::{Encoding, Law};
 
 use crate::rules::Rule;
 
@@ -38,6 +38,8 @@ pub struct Options {
     pub(crate) rules: Vec<Rule>,
     pub(crate) core: Option<usize>,
     pub(crate) follows_children: bool,
+    pub(crate) encoding: Encoding,
+    pub(crate) program: Option<String>,
 }
 
 impl Options {
@@ -53,6 +55,8 @@ impl Options {
             rules: Vec::new(),
             core: None,
             follows_children: false,
+            encoding: Encoding::Calls,
+            program: None,
         }
     }
 
@@ -101,6 +105,24 @@ impl Options {
     pub fn writer_on(self, core: usize) -> Options {
         Options {
             core: Some(core),
+            ..self
+        }
+    }
+
+    /// Stores calls of [`components`](crate::components) in the form that is made for them.
+    #[must_use]
+    pub fn of_components(self) -> Options {
+        Options {
+            encoding: Encoding::Components,
+            ..self
+        }
+    }
+
+    /// Names the program to readers; otherwise that is the path of the executable.
+    #[must_use]
+    pub fn program(self, name: &str) -> Options {
+        Options {
+            program: Some(name.to_owned()),
             ..self
         }
     }

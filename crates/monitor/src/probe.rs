@@ -12,6 +12,9 @@ pub(crate) const UNKNOWN: u64 = 0;
 pub(crate) const OFF: u64 = 1;
 
 /// A place of the program, with a name, that can be switched on and off while the program runs.
+///
+/// It begins with a word of 64 bits that is [`Probe::OFF`] while the probe is off.
+#[repr(C)]
 pub struct Probe {
     /// [`UNKNOWN`], [`OFF`], or on: the monitor's number above 32 bits, and one more than the
     /// name's number shifted by one.
@@ -27,6 +30,9 @@ pub(crate) fn probes() -> MutexGuard<'static, Vec<&'static Probe>> {
 }
 
 impl Probe {
+    /// First word of a probe that is off, for code in other languages.
+    pub const OFF: u64 = OFF;
+
     /// A probe, to be kept in a static; see [`call!`](crate::call).
     #[must_use]
     pub const fn new(name: &'static str) -> Probe {
@@ -76,6 +82,15 @@ impl Probe {
         Call {
             state,
             stays: PhantomData,
+        }
+    }
+
+    /// The state; a probe that is passed for the first time is switched by the monitor's rules.
+    #[inline]
+    pub(crate) fn state_once_met(&'static self) -> u64 {
+        match self.state() {
+            UNKNOWN => self.meet(),
+            state => state,
         }
     }
 

@@ -39,7 +39,9 @@ impl Rule {
         }
     }
 
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    /// Whether it is about the probe of a name.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
         self.pattern.matches(name)
     }
 

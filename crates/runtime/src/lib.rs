@@ -101,6 +101,9 @@ pub mod c {
     #[cfg(not(loom))]
     pub use crate::placer::initial::hearth_set_core;
     #[cfg(not(loom))]
-    pub use crate::program::{hearth_argument, hearth_argument_count, hearth_main};
+    pub use crate::program::{
+        hearth_argument, hearth_argument_count, hearth_main, hearth_probe_begins,
+        hearth_probe_ends, hearth_probed_main,
+    };
     pub use crate::seats::exceptions::{hearth_raise, hearth_raise_index};
 }

@@ -21,7 +21,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::{Unwritten, mix};
-use crate::recorded::Recorded;
+use crate::recorded::{Caller, Recorded};
 use crate::steps::Step;
 
 /// CTF's mark at the beginning of a packet.
@@ -90,14 +90,17 @@ struct Stream {
 
 impl Stream {
     fn new(recorded: &Recorded, directory: &Path, number: u32, uuid: u128) -> Stream {
-        let account = recorded.account(number);
+        let (id, name) = match recorded.caller(number) {
+            Caller::Thread(id, name) => (id, name),
+            Caller::Component(name) => (number, name),
+        };
         Stream {
             path: directory.join(format!("thread-{number}")),
             uuid,
             number,
-            id: account.map_or(0, |account| account.id),
+            id,
             // A zero ends a string.
-            name: account.map_or(String::new(), |account| account.name.replace('\0', "")),
+            name: name.replace('\0', ""),
             events: Vec::new(),
             begin: 0,
             last: 0,

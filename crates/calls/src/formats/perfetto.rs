@@ -23,7 +23,7 @@ use hearth_watch::trace::{
 };
 
 use super::Unwritten;
-use crate::recorded::{Account, Recorded, Unreadable};
+use crate::recorded::{Caller, Recorded, Unreadable};
 use crate::steps::{Call, Step};
 
 /// Bytes of packets that are written together.
@@ -51,8 +51,8 @@ pub fn perfetto(recorded: &Recorded, to: &mut dyn Write) -> Result<(), Unwritten
         bytes: Vec::new(),
     };
     trace.head();
-    for account in recorded.accounts() {
-        trace.thread(account.thread);
+    for number in recorded.callers() {
+        trace.thread(number);
     }
     let mut result: io::Result<()> = Ok(());
     recorded.visit(|step| {
@@ -177,21 +177,18 @@ impl Trace<'_> {
             return;
         }
         self.threads.insert(number, Thread::default());
-        let account = self.recorded.account(number);
-        let name = match account {
-            Some(account) if !account.name.is_empty() => account.name.clone(),
-            _ => format!("thread {number}"),
+        let caller = self.recorded.caller(number);
+        let id = match caller {
+            Caller::Thread(id, _) => id,
+            Caller::Component(_) => number,
         };
         let descriptor = TrackDescriptor {
             uuid: Some(track(number)),
             parent_uuid: Some(PROCESS),
             thread: Some(ThreadDescriptor {
                 pid: i32::try_from(self.recorded.process()).ok(),
-                // A thread that is not known has the number of none that is.
-                tid: Some(i64::from(
-                    account.map_or(u32::MAX - number, |account| account.id),
-                )),
-                thread_name: Some(name),
+                tid: Some(i64::from(id)),
+                thread_name: Some(caller.to_string()),
             }),
             ..TrackDescriptor::default()
         };
@@ -205,7 +202,7 @@ impl Trace<'_> {
             ..described(descriptor)
         };
         self.put_of(number, packet);
-        if account.is_some_and(|account| account.lost() > 0) {
+        if self.recorded.has_losses(number) {
             let descriptor = TrackDescriptor {
                 uuid: Some(counter(number)),
                 parent_uuid: Some(track(number)),
@@ -329,7 +326,7 @@ impl Trace<'_> {
             thread.lost += records;
             thread.lost
         });
-        let has_counter = self.recorded.account(thread).map_or(0, Account::lost) > 0;
+        let has_counter = self.recorded.has_losses(thread);
         if has_counter {
             self.count(thread, to, lost);
         }

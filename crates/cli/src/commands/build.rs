@@ -22,7 +22,7 @@ pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     if let Some(out) = &out {
         refuse_unfit(out, &arguments.file)?;
     }
-    let (c, _) = program::to_c(&source, &options)?;
+    let (c, _) = program::to_c(&source, &options, &arguments.probes.patterns)?;
     match (out, arguments.emit) {
         (None, _) => output::write(c),
         (Some(out), Emit::C) => output::replace(&out, c.as_bytes()),

@@ -32,13 +32,15 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let options = arguments
         .compilation
         .options(Some(&arguments.compatibility));
+    let probes = probes(arguments)?;
     if let Some(seeds) = seeds(arguments) {
-        let executable = program::executable(&source, &options)?;
+        let executable = program::executable(&source, &options, &probes)?;
         let environment = environment(arguments);
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
     }
     // The program writes these itself, and knows only a variable's name.
     let logs = arguments.heap_log.iter().chain(&arguments.place_log);
+    let logs = logs.chain(&arguments.calls);
     for log in logs.filter(|log| !log.exists()) {
         output::try_out(log)?;
     }
@@ -55,7 +57,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         None => run_plan::variables(&run_options, &source)?,
     };
     for attempt in 1.. {
-        let executable = program::executable(&source, &options)?;
+        let executable = program::executable(&source, &options, &probes)?;
         let path = executable.path.clone();
         let error = match &recording {
             Some(watching) if watching.writes() => {
@@ -94,6 +96,22 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         )));
     }
     unreachable!("the loop ends by returning")
+}
+
+/// Patterns of the calls that get probes: all, if calls are recorded and no pattern says which.
+fn probes(arguments: &Run) -> Result<Vec<String>, Failure> {
+    let is_unfit = |path: &PathBuf| path.to_string_lossy().contains(',');
+    if let Some(path) = arguments.calls.as_ref().filter(|path| is_unfit(path)) {
+        return Err(Failure::input(format!(
+            "the name {} has a comma, which separates choices of a monitor; name another file",
+            path.display()
+        )));
+    }
+    let mut patterns = arguments.probes.patterns.clone();
+    if patterns.is_empty() && arguments.calls.is_some() {
+        patterns.push("*".to_owned());
+    }
+    Ok(patterns)
 }
 
 /// The seeds to search, if the options ask for a search.
@@ -200,6 +218,11 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         PlaceOption::Plan(_) => "plan".into(),
     });
     let heap_log = arguments.heap_log.as_ref().map(OsString::from);
+    let calls = arguments.calls.as_ref().map(|path| {
+        let mut choice = OsString::from("file=");
+        choice.push(path);
+        choice
+    });
     let options = [
         ("HEARTH_PASSES", number(arguments.passes)),
         ("HEARTH_SEED", number(arguments.seed)),
@@ -213,6 +236,7 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
             number(arguments.heaps_move.map(|bytes| bytes.0)),
         ),
         ("HEARTH_HEAP_LOG", heap_log),
+        ("HEARTH_MONITOR", calls),
         ("HEARTH_PATIENCE", patience),
         ("HEARTH_NODE_DISTANCES", distances),
         ("HEARTH_SIMULATE", number(seed)),

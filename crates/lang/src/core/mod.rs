@@ -27,6 +27,8 @@ pub struct Lowered<'a> {
     pub options: LoweringOptions,
     /// See [`compile::CompileOptions`](crate::compile::CompileOptions).
     pub hosted: bool,
+    /// Chooses by name which calls get probes; none if the program is to have none.
+    pub probes: Option<&'a dyn Fn(&str) -> bool>,
     /// The user's text, its name in messages and `#line`, and the preludes.
     pub sources: Sources<'a>,
 }

@@ -73,8 +73,10 @@ impl Context<'_> {
         };
         let _ = writeln!(
             out,
-            "typedef struct {{\n    hearth_component base;\n{main}}} main_component;"
+            "typedef struct {{\n    hearth_component base;\n{main}{}}} main_component;",
+            self.calls_field()
         );
+        out.push_str(&self.calls_end("main_component"));
         let _ = writeln!(
             out,
             "_Static_assert(sizeof(hearth_component) == {}, \"the compiler and hearth.h disagree\");\n",
@@ -149,12 +151,33 @@ impl Context<'_> {
             }
             out.push_str("    } frame;\n");
         }
+        out.push_str(self.calls_field());
         let _ = writeln!(out, "}} {name}_component;");
+        out.push_str(&self.calls_end(&format!("{name}_component")));
         let bytes = self.layouts.component_bytes(&self.input, id);
         let _ = writeln!(
             out,
             "_Static_assert(sizeof({name}_component) == {bytes}, \"{name} has a different size than was computed\");\n"
         );
+    }
+
+    /// The last field of a component's struct in a program with probes.
+    fn calls_field(&self) -> &'static str {
+        match self.input.probes {
+            Some(_) => "    hearth_calls noted_calls;\n",
+            None => "",
+        }
+    }
+
+    /// The assertion that this field is where the runtime looks for it.
+    fn calls_end(&self, ty: &str) -> String {
+        match self.input.probes {
+            Some(_) => format!(
+                "_Static_assert(offsetof({ty}, noted_calls) + sizeof(hearth_calls) == sizeof({ty}), \
+                 \"hearth_calls is last\");\n"
+            ),
+            None => String::new(),
+        }
     }
 
     /// The parts of life that have a frame: name and C type.

@@ -7,6 +7,7 @@
 
 mod component;
 mod function;
+mod probes;
 mod shapes;
 mod types;
 mod values;
@@ -48,10 +49,12 @@ struct Context<'a> {
     /// The names each function mentions besides its own: what none mentions is unused. A handler
     /// that nothing can reach may have been the only one.
     mentioned: RefCell<HashSet<String>>,
+    /// Numbers of probes, by name.
+    probes: RefCell<BTreeMap<String, usize>>,
 }
 
-/// The whole C file.
-pub fn emit(input: Lowered<'_>) -> String {
+/// The whole C file, and the names of the probes in it.
+pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
     let names = Names::new(input.program);
     let layouts = Layouts::new(&input);
     let heaps = HeapBounds::new(&input, &layouts);
@@ -72,13 +75,14 @@ pub fn emit(input: Lowered<'_>) -> String {
         used_texts: RefCell::default(),
         used_structs: RefCell::default(),
         mentioned: RefCell::default(),
+        probes: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
     let mut texts: Vec<String> = input
         .module
         .functions
         .iter()
-        .map(|function| function::emit(&context, function))
+        .flat_map(|function| context.with_probe(function, function::emit(&context, function)))
         .collect();
     context.emit_value_thunks(&mut texts);
     let mut components = String::new();
@@ -98,11 +102,12 @@ pub fn emit(input: Lowered<'_>) -> String {
     for site in context.site_list.borrow().iter() {
         out.push_str(site);
     }
+    context.emit_probes(&mut out);
     out.push('\n');
     out.push_str(&bodies);
     out.push_str(&components);
     context.emit_main(&mut out);
-    out
+    (out, context.probe_names())
 }
 
 /// A kind of component in the user's text.
@@ -220,10 +225,14 @@ impl Context<'_> {
     }
 
     fn emit_main(&self, out: &mut String) {
+        let main = match self.input.probes {
+            Some(_) => "hearth_probed_main",
+            None => "hearth_main",
+        };
         let _ = writeln!(
             out,
             "\nstatic const hearth_program program = {{ \"{}\", HEARTH_ABI, &main_type, {} }};\n\n\
-             int main(int argc, char **argv)\n{{\n    return hearth_main(&program, argc, argv);\n}}",
+             int main(int argc, char **argv)\n{{\n    return {main}(&program, argc, argv);\n}}",
             escape(self.input.sources.name),
             self.input.options.compat_original
         );

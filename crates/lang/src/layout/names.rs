@@ -31,6 +31,8 @@ const TAKEN: &[&str] = &[
     "value",
     "hearth",
     "anonymous",
+    "probe",
+    "probed",
 ];
 
 /// Names of the parts of a component, which follow its own.

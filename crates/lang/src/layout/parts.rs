@@ -90,6 +90,10 @@ impl Layouts {
         if let Some(union) = extents.map(|layout| layout.extent).reduce(Extent::overlaid) {
             list.add("frame", OVERLAID, union, frames);
         }
+        if input.probes.is_some() {
+            let state = Extent { bytes: 8, align: 8 };
+            list.add("calls", "for probes", state, Vec::new());
+        }
         (list.sum.finish().bytes, list.parts)
     }
 

@@ -116,9 +116,16 @@ impl Calls {
             self.recorded.program(),
             self.recorded.process()
         );
+        let threads = counted(self.recorded.accounts().len(), "thread");
+        let components = match self.recorded.is_of_components() {
+            true => format!(
+                "{} on ",
+                counted(self.recorded.callers().len(), "component")
+            ),
+            false => String::new(),
+        };
         let account = format!(
-            "{} emitted {} records: {} stored, {} lost",
-            counted(self.recorded.accounts().len(), "thread"),
+            "{components}{threads} emitted {} records: {} stored, {} lost",
             grouped(emitted),
             grouped(stored),
             grouped(lost),

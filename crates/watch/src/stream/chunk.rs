@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use super::layout::{Law, is_gap};
 use super::numbers::{Bytes, put, put_text};
 use super::words::Total;
-use super::{calls, columns};
+use super::{calls, columns, components};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"HWc1");
 const HEADER: usize = 40;
@@ -37,6 +37,8 @@ pub enum Encoding {
     /// words and one of second words. Types below [`PLACED`](super::PLACED) have a time in the
     /// first word, the others an address. About three bytes each.
     Columns,
+    /// Calls by components: records of the types of [`components`]. About four bytes each.
+    Components,
 }
 
 /// A moment by all clocks.
@@ -196,6 +198,7 @@ pub(super) fn append_records(
     let count = match encoding {
         Encoding::Calls => calls::pack(records, payload),
         Encoding::Columns => columns::pack(records, payload),
+        Encoding::Components => components::pack(records, payload),
         Encoding::Raw => {
             let before = payload.len();
             for [one, two] in records {
@@ -290,6 +293,7 @@ fn said(header: &[u8; HEADER], payload: &[u8]) -> Option<Said> {
                 0 => unpack_raw(payload),
                 1 => calls::unpack(bytes, count)?,
                 2 => columns::unpack(bytes, count)?,
+                3 => components::unpack(bytes, count)?,
                 _ => return None,
             };
             let first = u64::from(u32_at(header, 16)) | u64::from(u32_at(header, 20)) << 32;
@@ -338,6 +342,10 @@ pub struct Chunks<R> {
     /// Bytes read and not yet understood.
     ahead: Vec<u8>,
     at: usize,
+    /// Place of the bytes read in what is read from.
+    ahead_at: u64,
+    /// Place of the last chunk.
+    last_at: u64,
     has_begun: bool,
     is_over: bool,
 }
@@ -349,9 +357,17 @@ impl<R: Read> Chunks<R> {
             from,
             ahead: Vec::new(),
             at: 0,
+            ahead_at: 0,
+            last_at: 0,
             has_begun: false,
             is_over: false,
         }
+    }
+
+    /// Place of the last chunk that was read, in bytes from where reading began.
+    #[must_use]
+    pub fn last_at(&self) -> u64 {
+        self.last_at
     }
 
     /// Makes this many bytes available, if there are so many.
@@ -360,7 +376,7 @@ impl<R: Read> Chunks<R> {
             return Ok(true);
         }
         self.ahead.drain(..self.at);
-        self.at = 0;
+        self.ahead_at += std::mem::take(&mut self.at) as u64;
         let wanted = bytes.max(1 << 16) as u64;
         let missing = wanted - self.ahead.len() as u64;
         self.from
@@ -396,6 +412,7 @@ impl<R: Read> Chunks<R> {
                 if skipped > 0 {
                     return Err(Damage::Skipped(skipped));
                 }
+                self.last_at = self.ahead_at + self.at as u64;
                 self.at += length;
                 self.has_begun = true;
                 return Ok(Some(said));

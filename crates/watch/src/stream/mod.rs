@@ -33,6 +33,7 @@
 mod calls;
 mod chunk;
 mod columns;
+pub mod components;
 mod journal;
 pub(crate) mod layout;
 mod numbers;
@@ -45,7 +46,7 @@ mod writer;
 pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
 pub use journal::{Full, Journal, UserWords};
 pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
-pub use reader::{Log, Unread};
+pub use reader::{Log, Unread, chunk_at};
 pub use remains::Remains;
 pub use tape::Tape;
 pub use words::Total;

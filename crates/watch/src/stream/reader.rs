@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::chunk::{Chunk, Chunks, Clocks, Damage, Head, Said};
@@ -24,7 +25,9 @@ pub struct Log {
     pub has_ended: bool,
     /// Damaged places, in words.
     pub damages: Vec<String>,
-    chunks: Box<dyn Iterator<Item = Result<Said, Damage>>>,
+    chunks: Chunks<Box<dyn Read>>,
+    /// Place of the last run of records; none if it is a block of the journal.
+    last_at: Option<u64>,
     /// Blocks of the journal, the last first, for when the file is at its end.
     left: Vec<Chunk>,
     /// Number of the next record of each thread.
@@ -60,7 +63,7 @@ impl Log {
     /// The file cannot be read, or is no stream's.
     pub fn open(path: &Path) -> Result<Log, Unread> {
         let file = File::open(path).map_err(Unread::File)?;
-        let mut log = Log::of(BufReader::new(file))?;
+        let mut log = Log::of(file)?;
         if !log.head.journal.is_empty()
             && let Ok(journal) = File::open(&log.head.journal)
             && let Ok(remains) = Remains::of_file(&journal)
@@ -76,7 +79,7 @@ impl Log {
     /// # Errors
     /// They cannot be read, or are none.
     pub fn of(from: impl Read + 'static) -> Result<Log, Unread> {
-        let mut chunks = Chunks::new(from);
+        let mut chunks = Chunks::new(Box::new(from) as Box<dyn Read>);
         let head = match chunks.next() {
             Some(Ok(Said::Head(head))) => head,
             Some(Err(Damage::Read(error))) => return Err(Unread::File(error)),
@@ -90,7 +93,8 @@ impl Log {
             homeless: 0,
             has_ended: false,
             damages: Vec::new(),
-            chunks: Box::new(chunks),
+            chunks,
+            last_at: None,
             left: Vec::new(),
             next: BTreeMap::new(),
             stored: BTreeMap::new(),
@@ -121,6 +125,7 @@ impl Log {
         loop {
             match self.chunks.next() {
                 Some(Ok(Said::Records(chunk))) => {
+                    self.last_at = Some(self.chunks.last_at());
                     if let Some(found) = self.take(chunk) {
                         return Some(found);
                     }
@@ -143,6 +148,7 @@ impl Log {
                 None => break,
             }
         }
+        self.last_at = None;
         while let Some(chunk) = self.left.pop() {
             if let Some(found) = self.take(chunk) {
                 return Some(found);
@@ -150,6 +156,13 @@ impl Log {
         }
         self.clocks.sort_by_key(|clocks| clocks.ticks);
         None
+    }
+
+    /// Place in the file of the run of records that was read last, for [`chunk_at`]. None if it
+    /// comes from the journal.
+    #[must_use]
+    pub fn last_at(&self) -> Option<u64> {
+        self.last_at
     }
 
     /// A chunk that was not read before, and the number of records missing before it.
@@ -173,5 +186,29 @@ impl Log {
             .values()
             .map(|total| (total.clone(), stored(total.thread)))
             .collect()
+    }
+}
+
+/// Reads a run of records at a place in a file that [`Log::last_at`] told. None if it is not there
+/// any more.
+#[must_use]
+pub fn chunk_at(file: &File, at: u64) -> Option<Chunk> {
+    match Chunks::new(From { file, at }).next() {
+        Some(Ok(Said::Records(chunk))) => Some(chunk),
+        _ => None,
+    }
+}
+
+/// A file from a place on, whose position others use.
+struct From<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for From<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(into, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
     }
 }

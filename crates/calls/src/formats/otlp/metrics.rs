@@ -120,7 +120,7 @@ fn of_probes(recorded: &Recorded, tree: &Tree, probes: &[(Option<u32>, Probe)]) 
 fn of_threads(recorded: &Recorded, accounts: &[Account]) -> Vec<Metric> {
     let points = |value: fn(&Account) -> u64| {
         let points = accounts.iter().map(|account| {
-            let attributes = thread(recorded, account.thread);
+            let attributes = thread(account.id, &account.name);
             point(recorded, attributes, value(account))
         });
         points.collect()

@@ -1,7 +1,7 @@
 //! Attributes: of the recording as a whole, and of its threads.
 
 use super::schema::{AnyValue, KeyValue, Resource, Scope, Value};
-use crate::recorded::Recorded;
+use crate::recorded::{Caller, Recorded};
 
 /// The recording, as what a collector takes for the origin of spans and figures.
 pub(super) fn resource(recorded: &Recorded) -> Resource {
@@ -26,15 +26,20 @@ pub(super) fn scope() -> Scope {
     }
 }
 
-/// Attributes of a thread.
-pub(super) fn thread(recorded: &Recorded, thread: u32) -> Vec<KeyValue> {
-    match recorded.account(thread) {
-        Some(account) => vec![
-            number("thread.id", u64::from(account.id)),
-            text("thread.name", &account.name),
-        ],
-        None => vec![text("thread.name", &format!("thread {thread}"))],
+/// Attributes of a thread or a component.
+pub(super) fn caller(recorded: &Recorded, number: u32) -> Vec<KeyValue> {
+    match recorded.caller(number) {
+        Caller::Thread(id, name) => thread(id, &name),
+        Caller::Component(name) => vec![text("hearth.component", &name)],
     }
+}
+
+/// Attributes of a thread.
+pub(super) fn thread(id: u32, name: &str) -> Vec<KeyValue> {
+    vec![
+        number("thread.id", u64::from(id)),
+        text("thread.name", name),
+    ]
 }
 
 pub(super) fn text(key: &str, value: &str) -> KeyValue {

@@ -5,7 +5,7 @@ use std::io;
 
 use prost::Message;
 
-use super::resource::{number, resource, scope, text, thread, truth};
+use super::resource::{caller, number, resource, scope, text, truth};
 use super::schema::{
     FLAGS_LOCAL, KIND_INTERNAL, KeyValue, ResourceSpans, ScopeSpans, Span, Traces,
 };
@@ -15,7 +15,7 @@ use crate::steps::{Call, Step};
 
 /// Bits of a span's number that count within its thread: years of calls. The thread's number is
 /// above.
-const COUNT: u32 = 42;
+const COUNT: u32 = 36;
 
 /// Numbers of spans that were handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Batch<'_> {
         let thread = self.threads.entry(number).or_insert_with(|| Thread {
             open: Vec::new(),
             count: 0,
-            attributes: thread(recorded, number),
+            attributes: caller(recorded, number),
         });
         match step {
             Step::Begins { .. } | Step::Appears { .. } => {

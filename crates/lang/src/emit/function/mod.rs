@@ -10,6 +10,7 @@ mod statements;
 mod waiting;
 
 use super::Context;
+use super::probes::OPERATION_BIT;
 use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
 use crate::layout::FrameLayout;
@@ -212,6 +213,10 @@ impl Emitter<'_, '_> {
         if mentions.any_of("step") {
             head.push_str("    hearth_step step;\n");
         }
+        let notes = mentions.any_of("is_noted");
+        if notes {
+            head.push_str("    bool is_noted;\n");
+        }
         if function.result != TypeId::VOID && !function.blocks {
             let _ = writeln!(
                 head,
@@ -250,7 +255,7 @@ impl Emitter<'_, '_> {
         }
         self.stack_objects(mentions, &mut head);
         if function.blocks {
-            head.push_str(&self.dispatch());
+            head.push_str(&self.dispatch(notes));
         }
         head
     }
@@ -305,8 +310,12 @@ impl Emitter<'_, '_> {
         });
     }
 
-    fn dispatch(&self) -> String {
-        let mut text = String::from("    switch (frame->state) {\n    case 0:\n");
+    fn dispatch(&self, notes: bool) -> String {
+        let state = match notes {
+            true => format!("frame->state & ~(1u << {OPERATION_BIT})"),
+            false => "frame->state".to_owned(),
+        };
+        let mut text = format!("    switch ({state}) {{\n    case 0:\n");
         // A main sequence runs once, in a frame that begins as zeros.
         let is_part = !self.function.parts.is_empty();
         for &slot in self.layout.fields.iter().filter(|_| !is_part) {

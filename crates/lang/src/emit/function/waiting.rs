@@ -2,6 +2,7 @@
 
 use super::Emitter;
 use crate::core::ir::*;
+use crate::emit::probes::OPERATION_BIT;
 use crate::source::Span;
 use crate::types::TypeId;
 use std::fmt::Write;
@@ -11,19 +12,55 @@ impl Emitter<'_, '_> {
 
     /// Runs an operation that may park. `after`: run as soon as it has been started.
     pub(super) fn wait(&mut self, call: &str, after: Option<&str>) {
-        self.states += 1;
-        let state = self.states;
+        self.wait_noted(call, after, None);
+    }
+
+    /// [`wait`](Emitter::wait) for an operation that may have a probe.
+    fn wait_noted(&mut self, call: &str, after: Option<&str>, probe: Option<&str>) {
+        self.note_begin(probe);
         self.line(format!("step = {call};"));
         if let Some(after) = after {
             self.line(after);
         }
+        self.park(probe);
+    }
+
+    fn note_begin(&mut self, probe: Option<&str>) {
+        if let Some(probe) = probe {
+            self.line(format!("is_noted = hearth_call_begins(base, {probe});"));
+        }
+    }
+
+    /// Parks if the operation blocks, and leaves if it raises.
+    fn park(&mut self, probe: Option<&str>) {
+        self.states += 1;
+        let state = self.states;
         self.line("if (step == HEARTH_BLOCKED) {");
-        self.line(format!("    frame->state = {state};"));
+        match probe {
+            Some(_) => self.line(format!(
+                "    frame->state = {state} | (uint32_t)is_noted << {OPERATION_BIT};"
+            )),
+            None => self.line(format!("    frame->state = {state};")),
+        }
         self.line("    return HEARTH_BLOCKED;");
         let _ = writeln!(self.body, "resume_{state}:");
+        if probe.is_some() {
+            self.line(format!(
+                "    is_noted = frame->state >> {OPERATION_BIT} & 1;"
+            ));
+        }
         self.line("    step = (hearth_step)base->outcome;");
         self.line("}");
+        if let Some(probe) = probe {
+            self.line("if (is_noted)");
+            self.line(format!("    hearth_probe_ends(base, {probe});"));
+        }
         self.check_step();
+    }
+
+    fn probe(&self, channel: Option<Span>, operation: &str) -> Option<String> {
+        let function = self.function;
+        self.context.operation_probe(function, channel, operation)
     }
 
     pub(super) fn check_step(&mut self) {
@@ -52,7 +89,8 @@ impl Emitter<'_, '_> {
             format!("hearth_send_scalar(base, {channel}, {value}, {site})")
         };
         let after = moved.map(|slot| format!("{} = NULL;", self.slot_name(slot)));
-        self.wait(&call, after.as_deref());
+        let probe = self.probe(Some(text), "send");
+        self.wait_noted(&call, after.as_deref(), probe.as_deref());
     }
 
     pub(super) fn receive(
@@ -69,7 +107,8 @@ impl Emitter<'_, '_> {
             "hearth_receive_here"
         };
         let call = format!("{operation}(base, {}, {site})", self.bare(channel));
-        self.wait(&call, None);
+        let probe = self.probe(Some(text), "receive");
+        self.wait_noted(&call, None, probe.as_deref());
         if let Some(held) = held {
             let name = self.slot_name(held);
             self.line(format!("{name} = base->held;"));
@@ -78,6 +117,8 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn select(&mut self, arms: &[Arm], default: Option<&Block>, span: Span) {
+        let probe = self.probe(None, "select");
+        self.note_begin(probe.as_deref());
         self.line("{");
         self.depth += 1;
         if !arms.is_empty() {
@@ -102,15 +143,7 @@ impl Emitter<'_, '_> {
         ));
         self.depth -= 1;
         self.line("}");
-        self.states += 1;
-        let state = self.states;
-        self.line("if (step == HEARTH_BLOCKED) {");
-        self.line(format!("    frame->state = {state};"));
-        self.line("    return HEARTH_BLOCKED;");
-        let _ = writeln!(self.body, "resume_{state}:");
-        self.line("    step = (hearth_step)base->outcome;");
-        self.line("}");
-        self.check_step();
+        self.park(probe.as_deref());
         self.line("switch (base->arm) {");
         for (i, arm) in arms.iter().enumerate() {
             self.line(format!("case {i}: {{"));
