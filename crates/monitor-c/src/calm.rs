@@ -15,7 +15,7 @@ impl Errno {
     pub(crate) fn keep() -> Errno {
         // SAFETY: the function has no conditions.
         let place = unsafe { libc::__errno_location() };
-        // SAFETY: the place is the calling thread's, for as long as it lives.
+        // SAFETY: the place is the calling thread's, for as long as that lives.
         let value = unsafe { *place };
         Errno { place, value }
     }
@@ -24,7 +24,7 @@ impl Errno {
 impl Drop for Errno {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the pointer makes this stay in its thread, which lives.
+        // SAFETY: the pointer keeps this in its thread, whose place it is and which lives.
         unsafe { *self.place = self.value };
     }
 }
@@ -36,8 +36,9 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE` of the GNU library, of musl and of the BSDs' emulation.
 const DISABLE: c_int = 1;
 
-/// Keeps the calling thread from being cancelled, which would unwind through Rust. What is due
-/// comes after this is dropped.
+/// Keeps the calling thread from being cancelled, which would unwind through Rust. A cancellation
+/// that is due comes after this is dropped: at the next cancellation point, or, in a thread that may
+/// be cancelled at any time, within the drop, where it ends the process.
 pub(crate) struct Uncancelled {
     before: c_int,
     /// It stays with its thread.

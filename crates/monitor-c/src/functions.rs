@@ -70,10 +70,11 @@ pub(crate) fn meet(function: usize) -> Option<&'static Probe> {
     unguarded::is_on(probe).then_some(probe)
 }
 
-/// The probe of a function that was entered before.
+/// The probe of a function that was entered before. None while another thread does so for the
+/// first time: to have the probe switched takes what [`meet`] does around it.
 #[inline]
 pub(crate) fn known(function: usize) -> Option<&'static Probe> {
-    find(function).ok()
+    find(function).ok().filter(|probe| unguarded::is_met(probe))
 }
 
 /// The probe of a function, or the free place where it belongs.

@@ -41,11 +41,13 @@ fn begin() -> bool {
     let _uncancelled = Uncancelled::begin();
     // Not for functions that this work calls itself.
     try_quietly(|| {
-        if STATE.load(Ordering::Relaxed) == CHILD {
-            begin_in_child();
-        }
         static FIRST: Once = Once::new();
-        FIRST.call_once(begin_first);
+        match STATE.load(Ordering::Relaxed) {
+            // Not through `FIRST`: it may be the copy of one in use by a thread that is not here.
+            CHILD => begin_in_child(),
+            UNKNOWN => FIRST.call_once(begin_first),
+            _ => {}
+        }
     });
     STATE.load(Ordering::Relaxed) == ON
 }
@@ -65,18 +67,28 @@ fn begin_first() {
         STATE.store(OFF, Ordering::Relaxed);
         return;
     };
-    start(options);
-    // SAFETY: the handlers are functions of this library, which stays loaded: the monitor's thread
-    // and thread-local destructors are in it.
-    unsafe {
+    // Before the monitor: from here on the child of another thread's fork neither waits for this
+    // thread nor writes into its parent's journal.
+    // SAFETY: the handlers are functions of this library, which stays loaded: see `build.rs`. An
+    // archive stays as long as the object that it is in, which takes them back when it goes.
+    let failure = unsafe {
         libc::pthread_atfork(
             Some(before_fork),
             Some(after_in_parent),
             Some(after_in_child),
-        );
+        )
+    };
+    if failure != 0 {
+        let error = io::Error::from_raw_os_error(failure);
+        say(&format_args!(
+            "forks cannot be followed ({error}); nothing is recorded"
+        ));
+        STATE.store(OFF, Ordering::Relaxed);
+        return;
     }
     // SAFETY: as before.
     unsafe { libc::atexit(at_exit) };
+    start(options);
 }
 
 /// Begins a monitor in the child of a fork, with a file of its own.
@@ -129,6 +141,8 @@ fn monitor_of_process() -> MutexGuard<'static, Option<Monitor>> {
 }
 
 extern "C" fn at_exit() {
+    // It waits for the monitor's thread, where a thread can be cancelled.
+    let _uncancelled = Uncancelled::begin();
     if STATE.swap(OFF, Ordering::Relaxed) != ON {
         return;
     }
@@ -165,8 +179,11 @@ thread_local! {
 }
 
 extern "C" fn before_fork() {
-    let held = functions::lock();
+    // The first use allocates, and must not while the locks are held: an allocator whose functions
+    // are instrumented would wait for them.
+    let _ = try_quietly(|| HELD.try_with(|_| ()));
     forks::before();
+    let held = functions::lock();
     let _ = HELD.try_with(|place| *place.borrow_mut() = Some(held));
 }
 

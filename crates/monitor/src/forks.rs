@@ -15,7 +15,11 @@ thread_local! {
 
 /// Prepares a fork, in the thread that forks.
 pub fn before() {
-    let held = here::quietly(controller::hold);
+    let held = here::quietly(|| {
+        // The first use allocates: an allocator that is watched would wait for the locks.
+        let _ = HELD.try_with(|_| ());
+        controller::hold()
+    });
     let _ = HELD.try_with(|place| *place.borrow_mut() = Some(held));
 }
 

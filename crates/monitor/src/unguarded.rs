@@ -29,6 +29,13 @@ pub fn end(probe: &'static Probe, frame: Frame) {
     }
 }
 
+/// Whether a probe was passed before, so that it is on or off.
+#[inline]
+#[must_use]
+pub fn is_met(probe: &'static Probe) -> bool {
+    probe.state() != UNKNOWN
+}
+
 /// Whether a probe is on. It counts as passed then.
 pub fn is_on(probe: &'static Probe) -> bool {
     state(probe) != OFF

@@ -15,8 +15,10 @@ pub trait Algorithm: Protocol {}
 /// Shared state of an instance, with the steps of an attempt.
 ///
 /// # Safety of the steps
-/// Logs keep pointers to words. The words passed to the unsafe steps live until the attempt ends,
-/// by a commit that succeeds or by `roll_back`; and all steps of an attempt go to one instance.
+/// Logs keep pointers to words. The words passed to the unsafe steps live until the attempt has
+/// ended by a commit that succeeds, or by `roll_back` and the calls of `read_summary` and
+/// `is_current` that follow it; and all steps of an attempt go to one instance. `begin` forgets the
+/// words of the attempt before.
 pub trait Protocol: Send + Sync + Sized + 'static {
     /// Logs of a thread, reused from attempt to attempt: in the steady state nothing allocates.
     type Logs: Default + 'static;

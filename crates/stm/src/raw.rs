@@ -78,6 +78,13 @@ impl Target {
         Target(std::ptr::from_ref(raw))
     }
 
+    /// The first word of a slice, for [`Target::get_at`]: a pointer that is good for all of it, as
+    /// one made from a reference to the first word would not be.
+    #[inline(always)]
+    pub(crate) fn first_of(raws: &[RawWord]) -> Target {
+        Target(raws.as_ptr())
+    }
+
     /// The word.
     ///
     /// # Safety
@@ -92,10 +99,12 @@ impl Target {
     /// The word `offset` places further in the slice that this word is in.
     ///
     /// # Safety
-    /// As for [`Target::get`], and the slice reaches that far.
+    /// As for [`Target::get`]. Beyond 0, the target is of [`Target::first_of`], and the slice
+    /// reaches that far.
     #[inline(always)]
     pub(crate) unsafe fn get_at<'a>(self, offset: usize) -> &'a RawWord {
-        // SAFETY: the caller says that the slice has this word, and is still good.
+        // SAFETY: the caller says that the slice has this word, and is still good; the pointer is
+        // good for all of the slice.
         unsafe { &*self.0.add(offset) }
     }
 }

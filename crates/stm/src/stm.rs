@@ -1,6 +1,7 @@
 //! Instances: an algorithm with its shared state, and the loop around a transaction's attempts.
 
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::algorithm::Algorithm;
 use crate::attempt::Counts;
@@ -161,7 +162,10 @@ pub fn thread_counts<A: Algorithm>() -> Counts {
 /// A transaction runs on this thread.
 pub fn with_tracer<A: Algorithm, R>(with: impl FnOnce(&mut A::Tracer) -> R) -> R {
     let mut logs = A::take_logs();
-    let result = with(A::tracer(&mut logs));
+    let result = catch_unwind(AssertUnwindSafe(|| with(A::tracer(&mut logs))));
     A::put_logs(logs);
-    result
+    match result {
+        Ok(value) => value,
+        Err(panic) => resume_unwind(panic),
+    }
 }

@@ -229,18 +229,19 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         waiting: &'v Waiting,
         shared: &<A::Tracer as Tracer>::Shared,
     ) -> Tx<'v, A> {
-        let mut logs = A::take_logs();
-        let descriptor = std::ptr::from_ref::<A::Logs>(&logs).addr();
-        A::tracer(&mut logs).open(shared, descriptor);
-        Tx {
+        let mut tx = Tx {
             algorithm,
             waiting,
-            logs: ManuallyDrop::new(logs),
+            logs: ManuallyDrop::new(A::take_logs()),
             failures: 0,
             is_running: false,
             is_serial: false,
             thread: PhantomData,
-        }
+        };
+        // A tracer that panics here leaves the thread its descriptor.
+        let descriptor = tx.descriptor();
+        A::tracer(&mut tx.logs).open(shared, descriptor);
+        tx
     }
 
     /// Begins an attempt; waits at the gate while another transaction runs alone.

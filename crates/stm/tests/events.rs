@@ -1,5 +1,7 @@
 //! The events that tracers are called with, and what the recorder makes of them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use hearth_stm::trace::{Aborted, Reason, Tracer};
 use hearth_stm::{Algorithm, Lsa, Norec, Stm, Traced, Var, abort, with_tracer};
 
@@ -135,6 +137,38 @@ fn an_abort_names_the_owner() {
         };
         assert_eq!(*aborted, expected);
     });
+}
+
+/// Panics as the instance says, when a transaction begins.
+#[derive(Default)]
+struct Refuser;
+
+impl Tracer for Refuser {
+    type Shared = bool;
+
+    fn open(&mut self, panics: &bool, _: usize) {
+        assert!(!panics, "on purpose");
+    }
+
+    fn start(&mut self, _: usize, _: u64) {}
+    fn read(&mut self, _: usize) {}
+    fn write(&mut self, _: usize, _: u64) {}
+    fn commit(&mut self, _: usize, _: u64) {}
+    fn abort(&mut self, _: usize, _: u64, _: Aborted) {}
+}
+
+/// Foreign code that panics with a thread's descriptor leaves it to the thread.
+#[test]
+fn a_panic_keeps_no_descriptor() {
+    type Memory = Traced<Lsa, Refuser>;
+    let refusing = Stm::<Memory>::with_algorithm().traces(true);
+    let begun = || refusing.atomically(|_| Ok(()));
+    assert!(catch_unwind(AssertUnwindSafe(begun)).is_err());
+    let asked = || with_tracer::<Memory, ()>(|_| panic!("on purpose"));
+    assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
+    let var = Var::new(0_u64);
+    let stm = Stm::<Memory>::with_algorithm();
+    assert_eq!(stm.atomically(|tx| tx.update(&var, |value| value + 1)), 1);
 }
 
 /// A thread alternates between memories with tracers of several types.

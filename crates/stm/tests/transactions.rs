@@ -28,6 +28,8 @@ under_both! {
     a_panic_undoes_all_writes_and_goes_on;
     the_second_alternative_sees_nothing_of_the_first;
     two_alternatives_that_retry_wait_for_either;
+    a_wait_is_also_for_what_lies_beside_own_writes;
+    a_wait_is_also_for_what_an_alternative_wrote;
     a_sleeper_wakes_for_its_own_words;
     a_hidden_conflict_does_not_commit;
     a_transaction_within_another_panics;
@@ -156,6 +158,58 @@ mod bodies {
                 assert_eq!(waiter.join().unwrap(), 9);
             });
         }
+    }
+
+    /// Waits in a thread until a variable is not zero, by a body that reads it, and changes it once
+    /// the body has found it zero.
+    fn wait_and_change<'v, A: Algorithm>(
+        stm: &'v Stm<A>,
+        var: &'v Var<i64>,
+        body: impl Fn(&mut Tx<'v, A>) -> Result<i64, Halt> + Sync,
+    ) {
+        let runs = AtomicU32::new(0);
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                stm.atomically(|tx| {
+                    let value = body(tx)?;
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    if value == 0 { tx.retry() } else { Ok(value) }
+                })
+            });
+            // A waiter that panics never runs its body again.
+            while runs.load(Ordering::Relaxed) == 0 && !waiter.is_finished() {
+                thread::yield_now();
+            }
+            stm.atomically(|tx| tx.write(var, 9));
+            assert_eq!(waiter.join().unwrap(), 9);
+        });
+    }
+
+    pub(super) fn a_wait_is_also_for_what_lies_beside_own_writes<A: Algorithm>() {
+        /// Two variables on one line of the cache, for which LSA has one lock.
+        #[repr(align(64))]
+        struct Pair(Var<i64>, Var<i64>);
+        let stm = Stm::<A>::with_algorithm();
+        let pair = Pair(Var::new(0), Var::new(0));
+        wait_and_change(&stm, &pair.1, |tx| {
+            tx.write(&pair.0, 1)?;
+            tx.read(&pair.1)
+        });
+        assert_eq!(pair.0.into_inner(), 1);
+    }
+
+    pub(super) fn a_wait_is_also_for_what_an_alternative_wrote<A: Algorithm>() {
+        let stm = Stm::<A>::with_algorithm();
+        let var = Var::new(0);
+        wait_and_change(&stm, &var, |tx| {
+            tx.or_else(
+                |tx| {
+                    tx.write(&var, 5)?;
+                    tx.retry()
+                },
+                |tx| tx.read(&var),
+            )
+        });
     }
 
     /// Rounds of a ring of threads, each of which waits for its own word: a wake-up that is lost

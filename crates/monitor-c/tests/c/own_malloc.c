@@ -1,7 +1,9 @@
-// An allocator of the program's own, of instrumented functions.
+// An allocator of the program's own, of instrumented functions, and a fork.
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char all[256 << 20];
 static size_t used;
@@ -34,6 +36,12 @@ static void *work(void *unused) {
 }
 
 int main(void) {
+    // Nothing has called `calloc` before, but within the library's own work.
+    int child = fork();
+    if (child == 0) _exit(3);
+    int status;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) return 2;
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, work, NULL);
     for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);

@@ -150,6 +150,9 @@ impl Lsa {
         loop {
             let seen = lock.load(Ordering::Acquire);
             if seen == logs.mine {
+                // Noted all the same: the word may be another one than those written, and if the
+                // attempt is undone and waits, it waits for a change of this, too.
+                logs.note_read(number);
                 return Ok(raw.load_own());
             }
             if seen & HELD != 0 {

@@ -300,9 +300,9 @@ impl Protocol for Norec {
         raws: &[RawWord],
         mut piece: impl FnMut(&[u64]),
     ) -> Result<(), Halt> {
-        let Some(first) = raws.first() else {
+        if raws.is_empty() {
             return Ok(());
-        };
+        }
         let copies = logs.copies.len();
         loop {
             logs.copies.truncate(copies);
@@ -314,7 +314,7 @@ impl Protocol for Norec {
             unsafe { self.catch_up(logs, Reason::Changed)? };
         }
         logs.slices.push(Slice {
-            first: Target::of(first),
+            first: Target::first_of(raws),
             length: raws.len(),
             copies,
         });
@@ -332,7 +332,8 @@ impl Protocol for Norec {
 
     #[inline(always)]
     unsafe fn write(&self, logs: &mut Logs, raw: &RawWord, value: u64) -> Result<(), Halt> {
-        logs.writes.put(raw, value);
+        // SAFETY: the caller's promise.
+        unsafe { logs.writes.put(raw, value) };
         Ok(())
     }
 

@@ -77,8 +77,12 @@ impl Writes {
         self.position(raw).map(|position| self.entries[position].1)
     }
 
+    /// Logs a write.
+    ///
+    /// # Safety
+    /// The words of the log are alive.
     #[inline(always)]
-    pub(crate) fn put(&mut self, raw: &RawWord, value: u64) {
+    pub(crate) unsafe fn put(&mut self, raw: &RawWord, value: u64) {
         let bit = summary(raw.address());
         if self.summary & bit != 0
             && let Some(position) = self.position(raw)
@@ -90,7 +94,8 @@ impl Writes {
         self.summary |= bit;
         self.entries.push((Target::of(raw), value));
         if self.entries.len() > SCAN_MAX {
-            self.note_last(raw.address());
+            // SAFETY: the caller's promise.
+            unsafe { self.note_last(raw.address()) };
         }
     }
 
@@ -139,11 +144,15 @@ impl Writes {
         }
     }
 
+    /// Enters the last entry, of the word with this address, into the index.
+    ///
+    /// # Safety
+    /// The words of the log are alive.
     #[cold]
-    fn note_last(&mut self, address: usize) {
+    unsafe fn note_last(&mut self, address: usize) {
         let last = self.entries.len() - 1;
         if last == SCAN_MAX || self.entries.len() * 2 > self.index.len() {
-            // SAFETY: the words of the log are alive while their transaction writes.
+            // SAFETY: the caller's promise.
             self.build_index(|target| unsafe { target.get() }.address());
             return;
         }
@@ -219,7 +228,8 @@ mod tests {
                         }
                         _ => {
                             let word = below(spread);
-                            writes.put(&words[word], value);
+                            // SAFETY: as above.
+                            unsafe { writes.put(&words[word], value) };
                             known.insert(word, value);
                         }
                     }
