@@ -191,7 +191,7 @@ pub struct MonitoredProgram {
     #[arg(long)]
     pub synchronous: bool,
 
-    /// What happens to records that come too fast: block, drop-newest, drop-oldest or sample
+    /// Law for records that come too fast: block, drop-newest, drop-oldest or sample
     #[arg(long, value_name = "LAW", default_value = "block")]
     pub law: String,
 

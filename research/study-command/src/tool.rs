@@ -10,7 +10,7 @@ use hearth_published::source::{Access, Parameters, Slope, Type, printed};
 use hearth_studies::StudyError;
 use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
 use hearth_studies::monitoring::monitored::{Asked, monitored};
-use hearth_studies::monitoring::plan::Way;
+use hearth_studies::monitoring::ways::Way;
 use hearth_studies::nmart::allocators::{Allocator, find};
 use hearth_studies::nmart::characterise::{Character, QUANTITIES, characterise};
 use hearth_studies::nmart::distances::{self, Effort, Mode, Whole};

@@ -9,9 +9,9 @@ use hearth_stats::Ratio;
 use super::options::Experiment;
 use super::parts::Part;
 use super::places::Row;
-use super::plan::{Monitor, Way};
 use super::results::{Cell, Results};
 use super::verdict::{CLAIMS, of};
+use super::ways::{Monitor, Way};
 use crate::judging::{Answer, JudgedClaim};
 
 /// Sentences by claim.

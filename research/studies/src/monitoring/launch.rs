@@ -14,7 +14,8 @@ use hearth_sys::{System, affinity, procfs};
 use super::options::{Experiment, MonitoringOptions};
 use super::peers::{self, Calls, Peers};
 use super::places::Place;
-use super::plan::{Case, Monitor, Way};
+use super::plan::Case;
+use super::ways::{Monitor, Way};
 use crate::StudyError;
 use crate::study::{Ended, OTHERS};
 

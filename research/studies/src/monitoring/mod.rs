@@ -20,9 +20,11 @@ pub mod places;
 pub mod plan;
 pub mod published;
 pub mod results;
+pub mod site;
 mod study;
 mod tables;
 pub mod verdict;
+pub mod ways;
 
 pub use options::{Experiment, MonitoringOptions};
 pub use results::Results;

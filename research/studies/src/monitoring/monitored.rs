@@ -17,7 +17,7 @@ use hearth_stats::quantile_of_sorted;
 use hearth_sys::affinity;
 use hearth_watch::stream::{Law, Log};
 
-use super::plan::Way;
+use super::ways::Way;
 use crate::StudyError;
 
 /// Bytes of stack for each call within a call, generously: optimised frames have some tens.

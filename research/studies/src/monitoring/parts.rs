@@ -3,7 +3,7 @@
 
 use hearth_stats::{Ratio, interval, median};
 
-use super::plan::Way;
+use super::ways::Way;
 use crate::judging::{Figure, Relation};
 
 /// A part of the overhead.

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::plan::{Case, Monitor, Way};
+use super::plan::Case;
+use super::ways::{Monitor, Way};
 
 /// Advice where one is missing.
 pub const HINT: &str = "`research/benches/install-peers watch` installs it";

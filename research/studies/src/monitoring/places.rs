@@ -86,7 +86,7 @@ impl Row {
 pub struct Place {
     /// The row.
     pub row: Row,
-    /// Where the process may run.
+    /// Cores that the process may use.
     pub allowed: Vec<usize>,
     /// The application's thread, if it stays on one.
     pub application: Option<usize>,

@@ -1,46 +1,17 @@
 //! All that the study found.
 
-use serde::{Deserialize, Serialize};
-
 use super::Monitoring;
 use super::options::{BUSY_DEPTH, Experiment, METHOD_NS};
 use super::parts::Runs;
-use super::places::{Place, Row};
-use super::plan::{BLOCK, Case, Monitor, Way};
+use super::places::Row;
+use super::plan::{BLOCK, Case};
+use super::ways::{Monitor, Way};
 use crate::{results, study};
 
 /// A case's runs, figures as [`super::monitored`] names them.
 pub type Cell = results::Cell<Case>;
 /// All that the study found.
 pub type Results = study::Results<Monitoring>;
-
-/// Cores for the source's rows, and monitors that are there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
-    /// The rows that this machine has, with their cores.
-    pub places: Vec<Place>,
-    /// Hardware threads and cores that may be used.
-    pub cores: usize,
-    /// The monitors.
-    pub monitors: Vec<Monitor>,
-}
-
-impl Site {
-    /// The row whose writer is best apart from the application; on one core there is none apart.
-    #[must_use]
-    pub fn apart(&self) -> Row {
-        let has = |row: &Row| self.places.iter().any(|place| place.row == *row);
-        let wanted = [Row::A3, Row::A2, Row::A4, Row::A5];
-        wanted.into_iter().find(has).unwrap_or(Row::A1)
-    }
-
-    /// The rows that this machine lacks.
-    #[must_use]
-    pub fn lacking(&self) -> Vec<Row> {
-        let has = |row: &Row| self.places.iter().any(|place| place.row == *row);
-        Row::ALL.into_iter().filter(|row| !has(row)).collect()
-    }
-}
 
 impl Results {
     /// The four runs of a monitor in a row of `parts` or `busy`.

@@ -8,9 +8,9 @@ use super::explain::ns;
 use super::options::Experiment;
 use super::parts::{Part, Runs};
 use super::places::Row;
-use super::plan::{Monitor, Way};
 use super::published;
 use super::results::Results;
+use super::ways::{Monitor, Way};
 use crate::results::File;
 
 /// The published table, and ours beside it under the same load.
@@ -33,7 +33,7 @@ pub(super) fn beside(results: &Results) -> Table {
             table.row(line(row, nth == 0, part, said, here));
         }
         let said = published.overhead_us();
-        let said = said.map_or("—".to_owned(), |us| format!("{us:.1} µs"));
+        let said = said.map_or(published.said.to_owned(), |us| format!("{us:.1} µs"));
         let here = monitors
             .map(|monitor| measured(results, Experiment::Parts, monitor, row, Part::Overhead));
         table.row(line(row, false, Part::Overhead, said, here));

@@ -8,9 +8,10 @@ use super::explain::explained;
 use super::options::{BUSY_DEPTH, Experiment};
 use super::parts::{self, Part, Runs, Side};
 use super::places::Row;
-use super::plan::{BLOCK, Monitor, Way};
+use super::plan::BLOCK;
 use super::published;
 use super::results::Results;
+use super::ways::{Monitor, Way};
 use crate::claims::{Claims, Evidence, Size};
 use crate::judging::{Figure, Relation};
 
