@@ -32,7 +32,8 @@ Examples:
   hearth study run insense-multicore --quick
   hearth study run memcached --quick
   hearth study run event-patterns --quick
-  hearth study run message-passing --quick")]
+  hearth study run message-passing --quick
+  hearth study run monitoring --quick")]
 pub struct Study {
     #[command(subcommand)]
     pub action: Action,
@@ -46,7 +47,7 @@ pub enum Action {
     Tool(StudyTool),
 }
 
-/// A tool of a study by itself: of nmart but for `events` and `equations`.
+/// A tool of a study by itself: of nmart but for `events`, `monitored` and `equations`.
 ///
 /// Programs run with the C library's allocator if none is named, but for `characterise`, which
 /// takes First-fit as the source does.
@@ -131,6 +132,7 @@ pub enum Tool {
         sizes: Vec<u64>,
     },
     Events(EventServer),
+    Monitored(MonitoredProgram),
 }
 
 /// Way in which control passes from sender to receiver.
@@ -175,6 +177,62 @@ pub struct EventServer {
     pub timed: bool,
 }
 
+/// The program of monitoring: calls a method again and again, and prints what a call takes
+///
+/// The method waits until its time is over, below itself to a depth. The second half of the calls
+/// counts. Records go to the file, which is read, counted and deleted.
+#[derive(Args, Debug)]
+pub struct MonitoredProgram {
+    /// plain (no probe), off, nowhere (records are dropped) or file
+    #[arg(value_name = "WAY", value_parser = ["plain", "off", "nowhere", "file"])]
+    pub way: String,
+
+    /// The thread that fills a block writes it, instead of a thread for writing
+    #[arg(long)]
+    pub synchronous: bool,
+
+    /// Law for records that come too fast: block, drop-newest, drop-oldest or sample
+    #[arg(long, value_name = "LAW", default_value = "block")]
+    pub law: String,
+
+    /// How many calls
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub calls: u32,
+
+    /// Calls before these, which take no time of their own
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub warm_up: u32,
+
+    /// Nanoseconds that the method takes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub method: u32,
+
+    /// Calls within a call, itself included
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub depth: u32,
+
+    /// Bytes of blocks between program and writer
+    #[arg(long, value_name = "N", default_value_t = 16 << 20)]
+    pub buffer: u64,
+
+    /// The core of the thread that calls; any if not given
+    #[arg(long, value_name = "N")]
+    pub application_core: Option<usize>,
+
+    /// The core of the thread that writes; any if not given
+    #[arg(long, value_name = "N")]
+    pub writer_core: Option<usize>,
+
+    /// The file for records
+    #[arg(long, value_name = "FILE", default_value = "monitored.calls")]
+    pub file: PathBuf,
+}
+
 /// A program to be looked at.
 #[derive(Args, Debug)]
 pub struct OfProgram {
@@ -212,7 +270,9 @@ Examples:
   hearth study run event-patterns --quick          a look, in some minutes
   hearth study run event-patterns --experiment threads --milliseconds 10000
   hearth study run message-passing --quick         a look, in about a minute
-  hearth study run message-passing --threads 4,8 --seconds 30 --repeats 20")]
+  hearth study run message-passing --threads 4,8 --seconds 30 --repeats 20
+  hearth study run monitoring --quick              a look, in some minutes
+  hearth study run monitoring --experiment parts --milliseconds 10000")]
 pub struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -224,7 +284,7 @@ pub struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
-    /// in the others 7, or 3 with --quick
+    /// in monitoring 10, or 2 with --quick; in the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
@@ -266,8 +326,8 @@ pub struct RunStudy {
     #[arg(long, value_name = "FILE", help_heading = "memcached")]
     pub cachet: Option<PathBuf>,
 
-    /// How long each run counts; 2000 if not given, or 200 with --quick
-    #[arg(long, value_name = "N", help_heading = "event-patterns")]
+    /// How long each run counts; 2000 if not given, or 200 with --quick; in monitoring 1000, or 50
+    #[arg(long, value_name = "N", help_heading = "event-patterns, monitoring")]
     pub milliseconds: Option<u32>,
 
     /// How often each sweep over the sizes is made; once if not given
@@ -322,7 +382,7 @@ impl RunStudy {
     pub fn foreign(&self, study: &str) -> Option<&'static str> {
         const IMPACT: &[&str] = &["cache-impact"];
         const NMART: &[&str] = &["nmart"];
-        const EVENTS: &[&str] = &["event-patterns"];
+        const TIMED: &[&str] = &["event-patterns", "monitoring"];
         const MEMCACHED: &[&str] = &["memcached"];
         const THREADED: &[&str] = &["memcached", "message-passing"];
         const PASSING: &[&str] = &["message-passing"];
@@ -342,7 +402,7 @@ impl RunStudy {
             (PASSING, self.seconds.is_some(), "--seconds"),
             (THREADED, !self.threads.is_empty(), "--threads"),
             (MEMCACHED, self.cachet.is_some(), "--cachet"),
-            (EVENTS, self.milliseconds.is_some(), "--milliseconds"),
+            (TIMED, self.milliseconds.is_some(), "--milliseconds"),
         ];
         let mut foreign = options
             .into_iter()

@@ -28,6 +28,7 @@ pub mod judging;
 mod kept;
 pub mod memcached;
 pub mod message_passing;
+pub mod monitoring;
 pub mod nmart;
 mod pages;
 mod progress;
@@ -81,6 +82,11 @@ pub const STUDIES: &[Listed] = &[
         name: "message-passing",
         title: "a section of code under a lock, or by message to who has its data: what caches make of it",
         experiments: study::listed::<message_passing::Experiment>,
+    },
+    Listed {
+        name: "monitoring",
+        title: "what it costs to look at a program's calls, by part, and what another core takes over",
+        experiments: study::listed::<monitoring::Experiment>,
     },
 ];
 

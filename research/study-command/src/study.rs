@@ -6,6 +6,7 @@ use hearth_studies::event_patterns::{self, EventPatterns};
 use hearth_studies::insense_multicore::{self, InsenseMulticore};
 use hearth_studies::memcached::{self, Memcached};
 use hearth_studies::message_passing::{self, MessagePassing};
+use hearth_studies::monitoring::{self, Monitoring};
 use hearth_studies::nmart::{self, Nmart};
 use hearth_studies::study::experiments;
 use hearth_studies::{STUDIES, StudyError};
@@ -87,6 +88,15 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
                 experiments: experiments(names).map_err(failure)?,
             };
             conduct(EventPatterns::new(this_program()?), &options, path, resume)
+        }
+        "monitoring" => {
+            let options = monitoring::MonitoringOptions {
+                quick,
+                repeats,
+                measure_ms: arguments.milliseconds,
+                experiments: experiments(names).map_err(failure)?,
+            };
+            conduct(Monitoring::new(this_program()?), &options, path, resume)
         }
         "message-passing" => {
             let study = MessagePassing::new(profile(arguments)?);

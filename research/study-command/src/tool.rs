@@ -9,6 +9,8 @@ use hearth_machine::profile::Carrier;
 use hearth_published::source::{Access, Parameters, Slope, Type, printed};
 use hearth_studies::StudyError;
 use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
+use hearth_studies::monitoring::monitored::{Asked, monitored};
+use hearth_studies::monitoring::ways::Way;
 use hearth_studies::nmart::allocators::{Allocator, find};
 use hearth_studies::nmart::characterise::{Character, QUANTITIES, characterise};
 use hearth_studies::nmart::distances::{self, Effort, Mode, Whole};
@@ -20,7 +22,7 @@ use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
 use crate::course::{failure, read_profile};
-use hearth_study_arguments::{self as arguments, EventServer, OfProgram, Tool};
+use hearth_study_arguments::{self as arguments, EventServer, MonitoredProgram, OfProgram, Tool};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
@@ -69,6 +71,7 @@ pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
             sizes,
         } => equations(*printed, *carrier, profile, sizes),
         Tool::Events(asked) => server(asked),
+        Tool::Monitored(asked) => monitored_program(asked),
     }
 }
 
@@ -308,4 +311,23 @@ fn server(asked: &EventServer) -> Result<(), Failure> {
         is_timed: asked.timed,
     };
     serve(&serving, io::stdin().lock(), io::stdout().lock()).map_err(failure)
+}
+
+/// The program of monitoring.
+fn monitored_program(asked: &MonitoredProgram) -> Result<(), Failure> {
+    let asked = Asked {
+        // The parser takes its names only.
+        way: Way::named(&asked.way).unwrap_or(Way::Plain),
+        is_synchronous: asked.synchronous,
+        law: asked.law.parse().map_err(Failure::input)?,
+        buffer: asked.buffer,
+        calls: asked.calls,
+        warm_up: asked.warm_up,
+        method_ns: asked.method,
+        depth: asked.depth,
+        application_core: asked.application_core,
+        writer_core: asked.writer_core,
+        file: asked.file.clone(),
+    };
+    output::write(monitored(&asked).map_err(failure)?)
 }

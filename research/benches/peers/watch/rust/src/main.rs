@@ -1,6 +1,11 @@
 //! `watch-peers SIDE CALLS`: nanoseconds a call ten deep, with the probes of other crates.
 //!
 //! Prints the median over 21 batches of calls, after a first one that does not count.
+//!
+//! `watch-peers calls WAY CALLS WARM METHOD_NS DEPTH`: times of single calls with fastrace, for the
+//! study of monitoring; see `calls`.
+
+mod calls;
 
 use std::env;
 use std::hint::black_box;
@@ -14,7 +19,7 @@ const DEPTH: u32 = 9;
 const BATCHES: u32 = 21;
 
 /// Takes all spans, and drops them.
-struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl Reporter for Nowhere {
     fn report(&mut self, spans: Vec<SpanRecord>) {
@@ -69,7 +74,21 @@ fn measure(calls: u32, mut action: impl FnMut()) -> f64 {
 fn main() {
     let mut words = env::args().skip(1);
     let side = words.next().unwrap_or_default();
-    let calls: u32 = words.next().and_then(|word| word.parse().ok()).unwrap_or(10_000);
+    if side == "calls" {
+        let words: Vec<String> = words.collect();
+        match calls::calls(&words) {
+            Some(said) => print!("{said}"),
+            None => {
+                eprintln!("usage: watch-peers calls plain|off|nowhere CALLS WARM METHOD_NS DEPTH");
+                std::process::exit(2);
+            }
+        }
+        return;
+    }
+    let calls: u32 = words
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(10_000);
     let ns = match side.as_str() {
         "plain" => measure(calls, || {
             black_box(plain(DEPTH));
