@@ -29,6 +29,7 @@ pub enum Received {
 }
 
 /// A program's part, however often its connection breaks.
+#[derive(Default)]
 struct Session {
     file: Option<(File, PathBuf)>,
     frames: u64,
@@ -207,19 +208,6 @@ impl Shared<'_> {
             let _ = self.news.send(Received::Begins(head.clone(), path));
         }
         Ok(session.append(frame))
-    }
-}
-
-impl Default for Session {
-    fn default() -> Session {
-        Session {
-            file: None,
-            frames: 0,
-            bytes: 0,
-            bytes_before: 0,
-            connection: 0,
-            has_ended: false,
-        }
     }
 }
 
