@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hearth_text::cause;
-use hearth_watch::stream::{Clocks, Head, Law, Log, Unread};
+use hearth_watch::stream::{Clocks, Head, Law, Log, Tally, Total, Unread};
 
 use crate::components::{self, Found};
 use crate::steps::{Step, Threads};
@@ -19,6 +19,7 @@ pub struct Recorded {
     names: BTreeMap<u32, String>,
     clocks: Vec<Clocks>,
     accounts: Vec<Account>,
+    tallies: BTreeMap<Option<u32>, Tally>,
     homeless: u64,
     has_ended: bool,
     damages: Vec<String>,
@@ -65,6 +66,21 @@ pub struct Account {
 }
 
 impl Account {
+    fn of(total: Total, stored: u64) -> Account {
+        let accounted = stored + total.dropped + total.overwritten;
+        Account {
+            thread: total.thread,
+            id: total.id,
+            name: total.name,
+            // A block was stored after the last account, if the program runs.
+            emitted: total.emitted.max(accounted),
+            stored,
+            dropped: total.dropped,
+            overwritten: total.overwritten,
+            refused: total.emitted.saturating_sub(accounted),
+        }
+    }
+
     /// Records lost for any reason.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -90,36 +106,40 @@ impl Recorded {
         while let Some((missing, chunk)) = log.next_chunk() {
             found.add(missing, chunk, log.last_at());
         }
+        Ok(Recorded {
+            found,
+            ..Recorded::of(path, &log)
+        })
+    }
+
+    /// Takes over what was read of a log so far.
+    pub(crate) fn of(path: &Path, log: &Log) -> Recorded {
+        let has_tallies = !log.tallies.is_empty();
         let accounts = log
             .accounts()
             .into_iter()
-            .map(|(total, stored)| Account {
-                thread: total.thread,
-                id: total.id,
-                name: total.name.clone(),
-                // A block was stored after the last account, if the program runs.
-                emitted: total
-                    .emitted
-                    .max(stored + total.dropped + total.overwritten),
-                stored,
-                dropped: total.dropped,
-                overwritten: total.overwritten,
-                refused: total
-                    .emitted
-                    .saturating_sub(stored + total.dropped + total.overwritten),
+            .map(|(total, stored)| match has_tallies {
+                true => {
+                    let counted = total.emitted - total.dropped.min(total.emitted);
+                    Account::of(total, counted)
+                }
+                false => Account::of(total, stored),
             })
             .collect();
-        Ok(Recorded {
+        let mut clocks = log.clocks.clone();
+        clocks.sort_by_key(|clocks| clocks.ticks);
+        Recorded {
             path: path.to_owned(),
             head: log.head().clone(),
-            names: std::mem::take(&mut log.names),
-            clocks: std::mem::take(&mut log.clocks),
+            names: log.names.clone(),
+            clocks,
             accounts,
+            tallies: log.tallies.clone(),
             homeless: log.homeless,
             has_ended: log.has_ended,
-            damages: std::mem::take(&mut log.damages),
-            found,
-        })
+            damages: log.damages.clone(),
+            found: Found::default(),
+        }
     }
 
     /// Calls `visit` for each step of each thread: a thread's steps in their order, threads mixed
@@ -133,11 +153,11 @@ impl Recorded {
             return self.visit_components(&mut visit);
         }
         let mut log = open(&self.path)?;
-        let mut threads = Threads::new(self);
+        let mut threads = Threads::default();
         while let Some((missing, chunk)) = log.next_chunk() {
-            threads.chunk(missing, &chunk, &mut visit);
+            threads.chunk(self, missing, &chunk, &mut visit);
         }
-        threads.end(&mut visit);
+        threads.end(self, &mut visit);
         Ok(())
     }
 
@@ -273,6 +293,25 @@ impl Recorded {
         from.ns + step as u64
     }
 
+    /// Calls that were added up while the program ran, by their probes; none is without a name.
+    /// Empty if single calls were recorded.
+    #[must_use]
+    pub fn tallies(&self) -> &BTreeMap<Option<u32>, Tally> {
+        &self.tallies
+    }
+
+    /// Length in nanoseconds of one in ticks, at the rate since the beginning.
+    #[must_use]
+    pub fn length_ns(&self, ticks: u64) -> u64 {
+        match self.clocks.last() {
+            Some(last) if last.ticks > 0 => {
+                let ns = u128::from(ticks) * u128::from(last.ns) / u128::from(last.ticks);
+                ns as u64
+            }
+            _ => ticks,
+        }
+    }
+
     /// The wall's time of the beginning, in nanoseconds since 1970.
     #[must_use]
     pub fn began_at(&self) -> u64 {
@@ -318,10 +357,16 @@ impl Recorded {
 }
 
 fn open(path: &Path) -> Result<Log, Unreadable> {
-    Log::open(path).map_err(|why| Unreadable {
-        path: path.to_owned(),
-        why,
-    })
+    Log::open(path).map_err(|why| Unreadable::of(path, why))
+}
+
+impl Unreadable {
+    pub(crate) fn of(path: &Path, why: Unread) -> Unreadable {
+        Unreadable {
+            path: path.to_owned(),
+            why,
+        }
+    }
 }
 
 impl fmt::Display for Unreadable {

@@ -99,8 +99,8 @@ impl Step<'_> {
 }
 
 /// Open calls of all threads.
-pub(crate) struct Threads<'r> {
-    recorded: &'r Recorded,
+#[derive(Default)]
+pub(crate) struct Threads {
     threads: BTreeMap<u32, OpenCalls>,
 }
 
@@ -123,21 +123,20 @@ struct Open {
     has_gap: bool,
 }
 
-impl<'r> Threads<'r> {
-    pub(crate) fn new(recorded: &'r Recorded) -> Threads<'r> {
-        Threads {
-            recorded,
-            threads: BTreeMap::new(),
-        }
-    }
-
+impl Threads {
     /// A run of a thread's records, with this many missing before it.
-    pub(crate) fn chunk(&mut self, missing: u64, chunk: &Chunk, visit: &mut dyn FnMut(Step<'_>)) {
+    pub(crate) fn chunk(
+        &mut self,
+        recorded: &Recorded,
+        missing: u64,
+        chunk: &Chunk,
+        visit: &mut dyn FnMut(Step<'_>),
+    ) {
         let thread = self.threads.entry(chunk.thread).or_default();
         let number = chunk.thread;
         let mut missing = missing;
         for &[first, second] in &chunk.records {
-            let ns = self.recorded.ns(first & TICKS);
+            let ns = recorded.ns(first & TICKS);
             if missing > 0 {
                 // The note says how many calls were open when the block was.
                 thread.gap(number, ns, missing, chunk.note as usize, visit);
@@ -158,8 +157,7 @@ impl<'r> Threads<'r> {
     }
 
     /// Ends what is open, at an unknown time, and tells of records that are missing at the end.
-    pub(crate) fn end(&mut self, visit: &mut dyn FnMut(Step<'_>)) {
-        let recorded = self.recorded;
+    pub(crate) fn end(&mut self, recorded: &Recorded, visit: &mut dyn FnMut(Step<'_>)) {
         for account in recorded.accounts() {
             self.threads.entry(account.thread).or_default();
         }

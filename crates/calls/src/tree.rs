@@ -64,7 +64,31 @@ impl Tree {
     pub fn of(recorded: &Recorded) -> Result<Tree, Unreadable> {
         let mut tree = Tree::default();
         recorded.visit(|step| tree.add(step))?;
+        tree.add_tallies(recorded);
         Ok(tree)
+    }
+
+    /// Adds calls that were added up while the program ran. Which calls are within which is not
+    /// known of them.
+    pub fn add_tallies(&mut self, recorded: &Recorded) {
+        for (&name, tally) in recorded.tallies() {
+            let place = self.place(0, name);
+            let node = &mut self.nodes[place];
+            node.calls += tally.calls();
+            node.unknown += tally.unknown;
+            node.total += recorded.length_ns(tally.total);
+            node.own += recorded.length_ns(tally.own);
+            for (least, greatest, calls) in tally.lengths() {
+                let middle = (least + (greatest - least) / 2).min(tally.longest);
+                let longest = u64::from((least..=greatest).contains(&tally.longest));
+                self.record(
+                    name,
+                    recorded.length_ns(middle),
+                    calls.saturating_sub(longest),
+                );
+                self.record(name, recorded.length_ns(tally.longest), longest);
+            }
+        }
     }
 
     /// Adds a step.
@@ -86,7 +110,7 @@ impl Tree {
                     Some(length) => {
                         node.total += length;
                         node.own += length.saturating_sub(call.within);
-                        self.record(call.name, length);
+                        self.record(call.name, length, 1);
                     }
                     None => node.unknown += 1,
                 }
@@ -108,14 +132,14 @@ impl Tree {
         })
     }
 
-    fn record(&mut self, name: Option<u32>, length: u64) {
+    fn record(&mut self, name: Option<u32>, length: u64, calls: u64) {
         let Some(name) = name else { return };
         let place = *self.probes.entry(name).or_insert_with(|| {
             self.lengths.push(histogram());
             self.lengths.len() - 1
         });
         // Lengths up to an hour have their digits; longer ones count as one.
-        self.lengths[place].saturating_record(length);
+        self.lengths[place].saturating_record_n(length, calls);
     }
 
     /// Lengths of a probe's calls in nanoseconds. None if none is known.

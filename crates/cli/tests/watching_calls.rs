@@ -43,6 +43,11 @@ fn calls_are_shown_converted_and_switched() {
     assert!(shown.contains("did not end in order"), "{shown}");
     assert!(shown.contains("400 records: 400 stored, 0 lost"), "{shown}");
     (0..100).for_each(|_| outer());
+    // Rules hold in their order.
+    let mut arguments = vec!["watch", &process];
+    arguments.extend(["--on", "*", "--off", "*", "--on", "*.outer"]);
+    let output = hearth(&arguments, &folder);
+    assert_eq!(text(&output.stdout), "1 probe on, of those passed so far\n");
     monitor.finish();
 
     let output = hearth(&["watch", "shop.calls"], &folder);

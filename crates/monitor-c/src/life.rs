@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::{fmt, mem};
 
 use hearth_monitor::unguarded::try_quietly;
-use hearth_monitor::{Destination, Monitor, NotBegun, Options, forks};
+use hearth_monitor::{Monitor, NotBegun, Options, forks};
 
 use crate::calm::{Errno, Uncancelled, with_signals_blocked};
 use crate::functions;
@@ -109,7 +109,7 @@ fn of_process(options: Options) -> Options {
         Some(path) if !named.to_string_lossy().contains("%p") => {
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".{}", std::process::id()));
-            options.to_other(Destination::File(name.into()))
+            options.with_file(name.into())
         }
         _ => options,
     }

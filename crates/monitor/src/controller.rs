@@ -18,7 +18,10 @@ use hearth_sys::affinity;
 use hearth_sys::file_lock;
 use hearth_sys::refused::Refused;
 use hearth_sys::shared::memory_file;
-use hearth_watch::stream::{FileSink, Head, Journal, NAME, Shape, Sink, Writer};
+use hearth_text::cause;
+use hearth_watch::stream::{
+    FileSink, Head, Journal, NAME, Shape, Sink, TcpSink, WholeFileSink, Writer,
+};
 
 use crate::here;
 use crate::options::{Destination, Mode, Options};
@@ -74,6 +77,8 @@ pub enum NotBegun {
     /// The file cannot be made, or another monitor writes it
     /// ([`WouldBlock`](io::ErrorKind::WouldBlock)).
     File(PathBuf, io::Error),
+    /// Nobody receives at an address.
+    Address(String, io::Error),
     /// There is no memory for blocks, or no thread.
     Refused(Refused),
 }
@@ -115,10 +120,13 @@ impl Monitor {
         let memory = matches!(options.to, Destination::Memory).then(Chunks::default);
         let sink = sink(&options.to, memory.as_ref())?;
         let (kept_at, file) = journal_file(&options, number)?;
-        let shape = Shape::for_bytes(options.buffer);
-        let journal = Journal::begin(&file, shape, options.law).map_err(NotBegun::Refused)?;
-        if let Destination::File(path) = &options.to {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let journal = match &options.to {
+            Destination::Aggregate(_) => Journal::begin_tallies(&file, options.bytes()),
+            _ => Journal::begin(&file, Shape::for_bytes(options.bytes()), options.law),
+        };
+        let journal = journal.map_err(NotBegun::Refused)?;
+        if let Some(path) = options.file() {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             journal.note_file(path.as_os_str().as_bytes());
         }
         let mut writer = Writer::new(
@@ -185,7 +193,8 @@ impl Monitor {
         // A writer that panicked has lost its blocks, and the journal says so.
         let _ = thread.join();
         let mut writer = lock(&self.writer);
-        let is_whole = writer.finish();
+        // A connection may break at the very end, and come back.
+        let is_whole = writer.finish() || writer.finish();
         if is_whole && let Some(path) = &self.kept_at {
             let _ = std::fs::remove_file(path);
         }
@@ -346,21 +355,25 @@ fn head(options: &Options, journal: Option<&Path>) -> Head {
 /// The journal's file. It has a place in the file system if records go to a file: in memory if the
 /// system has such a place, so that no disk is written to for it; otherwise beside the file.
 fn journal_file(options: &Options, number: u32) -> Result<(Option<PathBuf>, File), NotBegun> {
-    let bytes = Shape::for_bytes(options.buffer).bytes();
-    let Destination::File(path) = &options.to else {
-        let file = memory_file(NAME, bytes).map_err(NotBegun::Refused)?;
-        return Ok((None, file));
+    let memory = Path::new("/dev/shm");
+    let (path, beside) = match (&options.to, options.file()) {
+        (_, Some(path)) => (path, path.with_file_name("")),
+        (Destination::Tcp(_), _) => (memory, std::env::temp_dir()),
+        _ => {
+            let bytes = Shape::for_bytes(options.bytes()).bytes();
+            let file = memory_file(NAME, bytes).map_err(NotBegun::Refused)?;
+            return Ok((None, file));
+        }
     };
-    let beside = path.with_file_name("");
     let mut failure = None;
-    for folder in [Path::new("/dev/shm"), &beside] {
+    for folder in [memory, &beside] {
         match new_file(folder, number) {
             Ok((path, file)) => return Ok((Some(path), file)),
             Err(error) => failure = Some(error),
         }
     }
     let error = failure.unwrap_or_else(|| io::ErrorKind::NotFound.into());
-    Err(NotBegun::File(path.clone(), error))
+    Err(NotBegun::File(path.to_owned(), error))
 }
 
 /// Makes a journal's file, which only its user may open. Everybody may write into `/dev/shm`, so a
@@ -395,6 +408,15 @@ fn sink(to: &Destination, memory: Option<&Chunks>) -> Result<Box<dyn Sink + Send
             let file = file.map_err(|error| NotBegun::File(path.clone(), error))?;
             Box::new(FileSink::new(file))
         }
+        (Destination::Aggregate(path), _) => {
+            let file = own_file(path);
+            let file = file.map_err(|error| NotBegun::File(path.clone(), error))?;
+            Box::new(WholeFileSink::new(path.clone(), file, lock_file))
+        }
+        (Destination::Tcp(address), _) => {
+            let sink = TcpSink::connect(address);
+            Box::new(sink.map_err(|error| NotBegun::Address(address.clone(), error))?)
+        }
         (_, Some(chunks)) => Box::new(chunks.clone()),
         _ => Box::new(io::sink()),
     })
@@ -409,16 +431,21 @@ fn own_file(path: &Path) -> io::Result<File> {
         .truncate(false)
         .open(path)?;
     if file.metadata()?.is_file() {
-        // Some file systems have no locks.
-        if let Ok(false) = file_lock::try_lock(&file) {
-            return Err(io::Error::new(
-                io::ErrorKind::WouldBlock,
-                "another monitor writes it",
-            ));
-        }
+        lock_file(&file)?;
         file.set_len(0)?;
     }
     Ok(file)
+}
+
+fn lock_file(file: &File) -> io::Result<()> {
+    match file_lock::try_lock(file) {
+        Ok(false) => Err(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "another monitor writes it",
+        )),
+        // Some file systems have no locks.
+        _ => Ok(()),
+    }
 }
 
 /// Chunks in memory, which the monitor and its writer share.
@@ -496,6 +523,12 @@ impl fmt::Display for NotBegun {
                     path.display()
                 )
             }
+            NotBegun::Address(address, error) => write!(
+                f,
+                "could not reach {address} ({}); start a receiver there: hearth watch --listen \
+                 {address}",
+                cause(error)
+            ),
             NotBegun::Refused(refused) => refused.fmt(f),
         }
     }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use hearth_sys::affinity;
 use hearth_watch::stream::components::{self, Word};
-use hearth_watch::stream::{Journal, Law, TICKS, Tape};
+use hearth_watch::stream::{Counter, Journal, Law, TICKS, Tape};
 
 use crate::components::Calls;
 use crate::controller;
@@ -64,7 +64,13 @@ struct Here {
     depth: Cell<u32>,
     /// The outermost call is left out, and all within it.
     leaves_out: Cell<bool>,
-    /// Whether outermost calls are left out as blocks become few, and how many have begun.
+    /// Calls are recorded, all of them: neither sampled nor only counted.
+    is_usual: Cell<bool>,
+    /// Counts calls, for a monitor that keeps tallies instead of records.
+    counter: Counter,
+    /// Whether it does, and whether outermost calls are left out as blocks become few; and how many
+    /// have begun.
+    counts: Cell<bool>,
     samples: Cell<bool>,
     roots: Cell<u64>,
     /// It is recording: a record by a signal handler that interrupts it is left alone.
@@ -93,6 +99,9 @@ thread_local! {
             journal: Cell::new(None),
             depth: Cell::new(0),
             leaves_out: Cell::new(false),
+            is_usual: Cell::new(false),
+            counter: Counter::new(),
+            counts: Cell::new(false),
             samples: Cell::new(false),
             roots: Cell::new(0),
             is_busy: Cell::new(false),
@@ -186,6 +195,7 @@ pub(crate) fn quietly<R>(action: impl FnOnce() -> R) -> R {
 pub(crate) fn forget() {
     HERE.with(|here| {
         here.tape.forget();
+        here.counter.forget();
         here.journal.set(None);
         here.monitor.set(0);
         here.is_busy.set(false);
@@ -197,7 +207,10 @@ pub(crate) fn forget() {
 
 /// Hands over the calling thread's block.
 pub(crate) fn close() {
-    HERE.with(|here| here.tape.close());
+    HERE.with(|here| {
+        here.tape.close();
+        here.counter.leave();
+    });
 }
 
 impl Here {
@@ -207,13 +220,39 @@ impl Here {
             return false;
         }
         let depth = self.depth.get();
-        if self.samples.get() && self.is_left_out(depth) {
-            self.tape.leave_out(1);
-        } else {
+        if self.is_usual.get() {
             self.record(0, name_of(state), depth);
+        } else {
+            self.begins_unusually(name_of(state), depth);
         }
         self.depth.set(depth + 1);
         true
+    }
+
+    #[inline]
+    fn begins_unusually(&self, name: u64, depth: u32) {
+        if self.counts.get() {
+            if let Some(journal) = self.journal.get() {
+                self.counter.begin(name, journal.now());
+            }
+        } else if self.samples.get() && self.is_left_out(depth) {
+            self.tape.leave_out(1);
+        } else {
+            self.record(0, name, depth);
+        }
+    }
+
+    #[inline]
+    fn ends_unusually(&self, name: u64, depth: u32) {
+        if self.counts.get() {
+            if let Some(journal) = self.journal.get() {
+                self.counter.end(name, journal.now());
+            }
+        } else if self.leaves_out.get() {
+            self.tape.leave_out(1);
+        } else {
+            self.record(ENDS, name, depth);
+        }
     }
 
     #[inline]
@@ -224,10 +263,10 @@ impl Here {
         }
         let depth = self.depth.get();
         self.depth.set(depth.saturating_sub(1));
-        if self.leaves_out.get() {
-            self.tape.leave_out(1);
-        } else {
+        if self.is_usual.get() {
             self.record(ENDS, name_of(state), depth);
+        } else {
+            self.ends_unusually(name_of(state), depth);
         }
     }
 
@@ -377,6 +416,7 @@ impl Here {
         self.monitor.set(0);
         if let Ok(mut open) = self.open.try_borrow_mut() {
             self.tape.close();
+            self.counter.leave();
             drop(mem::take(&mut **open));
         }
     }
@@ -390,6 +430,7 @@ impl Here {
             return false;
         }
         self.tape.close();
+        self.counter.leave();
         self.journal.set(None);
         let Some(journal) = controller::journal_of(monitor) else {
             return false;
@@ -400,8 +441,15 @@ impl Here {
         self.depth.set(0);
         self.leaves_out.set(false);
         // Without a slot each record is counted where it finds none.
-        let has_slot = self.tape.join(journal);
-        self.samples.set(has_slot && journal.law() == Law::Sample);
+        let counts = journal.has_tallies();
+        let has_slot = match counts {
+            true => self.counter.join(journal),
+            false => self.tape.join(journal),
+        };
+        let samples = has_slot && !counts && journal.law() == Law::Sample;
+        self.samples.set(samples);
+        self.counts.set(counts);
+        self.is_usual.set(!samples && !counts);
         true
     }
 }

@@ -11,6 +11,12 @@ use crate::rules::Rule;
 pub enum Destination {
     /// A file.
     File(PathBuf),
+    /// A file with the number of calls of each probe and a histogram of their lengths, and nothing
+    /// else: it is written anew each second and at the end.
+    Aggregate(PathBuf),
+    /// A receiver at an address such as `localhost:4000`, over TCP: `hearth watch --listen` writes
+    /// a file there. Nothing is encrypted.
+    Tcp(String),
     /// Memory: [`Monitor::finish`](crate::Monitor::finish) returns the chunks.
     Memory,
     /// Nowhere: they are counted.
@@ -34,7 +40,7 @@ pub struct Options {
     pub(crate) to: Destination,
     pub(crate) mode: Mode,
     pub(crate) law: Law,
-    pub(crate) buffer: u64,
+    pub(crate) buffer: Option<u64>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) core: Option<usize>,
     pub(crate) follows_children: bool,
@@ -44,14 +50,15 @@ pub struct Options {
 
 impl Options {
     /// Records to a destination: asynchronously, the newest dropped if they come too fast, 16 MiB
-    /// of blocks, all probes off.
+    /// of blocks, all probes off. An aggregation has 256 MiB, of which it uses what it needs: four
+    /// to 24 KiB for each probe in each thread.
     #[must_use]
     pub fn to(destination: Destination) -> Options {
         Options {
             to: destination,
             mode: Mode::default(),
             law: Law::default(),
-            buffer: 16 << 20,
+            buffer: None,
             rules: Vec::new(),
             core: None,
             follows_children: false,
@@ -64,6 +71,18 @@ impl Options {
     #[must_use]
     pub fn to_file(path: &Path) -> Options {
         Options::to(Destination::File(path.to_owned()))
+    }
+
+    /// Records to a receiver at an address such as `localhost:4000`.
+    #[must_use]
+    pub fn to_tcp(address: &str) -> Options {
+        Options::to(Destination::Tcp(address.to_owned()))
+    }
+
+    /// Adds calls up, into a file.
+    #[must_use]
+    pub fn aggregate_to(path: &Path) -> Options {
+        Options::to(Destination::Aggregate(path.to_owned()))
     }
 
     /// Switches on probes whose names match a pattern.
@@ -91,11 +110,11 @@ impl Options {
         Options { mode, ..self }
     }
 
-    /// Sets the bytes of blocks, rounded to blocks of 64 KiB.
+    /// Sets the bytes of blocks, rounded to blocks of 64 KiB, or 24 KiB for an aggregation.
     #[must_use]
     pub fn buffer(self, bytes: u64) -> Options {
         Options {
-            buffer: bytes,
+            buffer: Some(bytes),
             ..self
         }
     }
@@ -107,6 +126,12 @@ impl Options {
             core: Some(core),
             ..self
         }
+    }
+
+    /// Whether sums are kept instead of records.
+    #[must_use]
+    pub fn keeps_sums(&self) -> bool {
+        matches!(self.to, Destination::Aggregate(_))
     }
 
     /// Stores calls of [`components`](crate::components) in the form that is made for them.
@@ -133,18 +158,32 @@ impl Options {
         self.follows_children
     }
 
-    /// The file, if records go to one.
+    /// The file, if there is one.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.to {
-            Destination::File(path) => Some(path),
+            Destination::File(path) | Destination::Aggregate(path) => Some(path),
             _ => None,
         }
     }
 
-    /// Records to another destination.
+    /// Names another file, if there is one.
     #[must_use]
-    pub fn to_other(self, to: Destination) -> Options {
+    pub fn with_file(self, path: PathBuf) -> Options {
+        let to = match self.to {
+            Destination::File(_) => Destination::File(path),
+            Destination::Aggregate(_) => Destination::Aggregate(path),
+            other => other,
+        };
         Options { to, ..self }
+    }
+
+    /// Bytes of blocks.
+    pub(crate) fn bytes(&self) -> u64 {
+        let usual = match self.to {
+            Destination::Aggregate(_) => 256 << 20,
+            _ => 16 << 20,
+        };
+        self.buffer.unwrap_or(usual)
     }
 }

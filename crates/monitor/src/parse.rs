@@ -13,8 +13,17 @@ use crate::rules::Rule;
 /// Name of the variable.
 pub const VARIABLE: &str = "HEARTH_MONITOR";
 
-const KEYS: [&str; 8] = [
-    "file", "law", "buffer", "on", "off", "mode", "core", "children",
+const KEYS: [&str; 10] = [
+    "file",
+    "aggregate",
+    "tcp",
+    "law",
+    "buffer",
+    "on",
+    "off",
+    "mode",
+    "core",
+    "children",
 ];
 
 /// Reason for which choices cannot be read, with the remedy.
@@ -43,6 +52,8 @@ impl Options {
     /// | choice | |
     /// |---|---|
     /// | `file=NAME` | records go there; `%p` stands for the number of the process |
+    /// | `aggregate=NAME` | calls are added up, and the sums go there |
+    /// | `tcp=HOST:PORT`, `tcp://HOST:PORT` | records go to `hearth watch --listen` there |
     /// | `law=LAW` | `block`, `drop-newest`, `drop-oldest` or `sample` |
     /// | `buffer=BYTES` | bytes of blocks, with K, M or G |
     /// | `on=PATTERN`, `off=PATTERN` | rules; the last that matches decides |
@@ -70,7 +81,11 @@ impl Options {
         for (nth, item) in text.split(',').enumerate() {
             let (key, value) = match item.split_once('=') {
                 Some(pair) => pair,
-                None if nth == 0 => ("file", item),
+                None if nth == 0 => match item.split_once("://") {
+                    Some(("tcp", address)) => ("tcp", address),
+                    Some((scheme, _)) => return Err(foreign(scheme)),
+                    None => ("file", item),
+                },
                 None => {
                     return Err(Misread(format!(
                         "'{item}' has no '='; write KEY=VALUE, and '?' for a comma in a pattern"
@@ -84,8 +99,10 @@ impl Options {
             }
             match key {
                 "file" => options.to = Destination::File(file(value)),
+                "aggregate" => options.to = Destination::Aggregate(file(value)),
+                "tcp" => options.to = Destination::Tcp(address(value)?),
                 "law" => options.law = value.parse::<Law>().map_err(Misread)?,
-                "buffer" => options.buffer = bytes(value)?,
+                "buffer" => options.buffer = Some(bytes(value)?),
                 "on" => rules.push(Rule::on(value)),
                 "off" => rules.push(Rule::off(value)),
                 "mode" => {
@@ -104,7 +121,7 @@ impl Options {
             }
         }
         if options.to == Destination::Nowhere {
-            return Err(Misread("it names no file; add file=NAME".into()));
+            return Err(Misread("it names no destination; add file=NAME".into()));
         }
         if !rules.first().is_some_and(Rule::is_on) {
             options.rules.push(Rule::on("*"));
@@ -116,6 +133,31 @@ impl Options {
 
 fn file(name: &str) -> PathBuf {
     name.replace("%p", &std::process::id().to_string()).into()
+}
+
+/// A host and a port.
+fn address(text: &str) -> Result<String, Misread> {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    match port.map(|(_, port)| port.parse::<u16>()) {
+        Some(Ok(1..)) => Ok(text.to_owned()),
+        _ => Err(Misread(format!(
+            "'{text}' is no address; write HOST:PORT, such as localhost:4000"
+        ))),
+    }
+}
+
+/// A destination that a monitor does not write to by itself.
+fn foreign(scheme: &str) -> Misread {
+    let next = match scheme {
+        "otlp" | "http" | "https" => {
+            "record into a file, and send it while the program runs: \
+             hearth watch PID --as otlp --to http://HOST:4318 --follow"
+        }
+        _ => "name a file, or tcp://HOST:PORT",
+    };
+    Misread(format!(
+        "{scheme}:// is no destination of a monitor; {next}"
+    ))
 }
 
 fn bytes(text: &str) -> Result<u64, Misread> {
@@ -184,11 +226,15 @@ mod tests {
         let options = Options::parse(text).expect("it is right");
         let name = format!("/tmp/{}.calls", std::process::id());
         assert_eq!(options.to, Destination::File(name.into()));
-        assert_eq!((options.law, options.buffer), (Law::Sample, 3 << 20));
+        assert_eq!((options.law, options.buffer), (Law::Sample, Some(3 << 20)));
         assert_eq!((options.mode, options.core), (Mode::Synchronous, Some(1)));
         assert!(options.follows_children());
         let on = ["other", "help", "Shelp"].map(|name| is_on(&options.rules, name));
         assert_eq!(on, [true, false, true]);
+        for text in ["tcp://here:4000,law=block", "law=block,tcp=here:4000"] {
+            let options = Options::parse(text).expect("it is right");
+            assert_eq!(options.to, Destination::Tcp("here:4000".into()));
+        }
         let options = Options::parse("x.calls,on=S*").expect("it is right");
         assert!(!is_on(&options.rules, "other") && !options.follows_children());
     }
@@ -206,7 +252,12 @@ mod tests {
             ("on=*", "add file=NAME"),
             ("a,b", "'?' for a comma"),
             ("file=", "write its value"),
-            ("file=a,color=red", "there are file, law,"),
+            ("tcp=here", "write HOST:PORT"),
+            ("tcp://:90", "write HOST:PORT"),
+            ("tcp://here:0", "write HOST:PORT"),
+            ("otlp://here:4318", "--as otlp"),
+            ("udp://here:90", "tcp://HOST:PORT"),
+            ("file=a,color=red", "there are file, aggregate, tcp,"),
         ] {
             let error = Options::parse(text).expect_err(text).to_string();
             assert!(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
 
 use super::top::Target;
 
@@ -18,19 +18,29 @@ Examples:
   hearth watch server.calls --as folded > stacks   for flame graphs
   hearth watch server.calls --as perfetto --to server.pftrace
   hearth watch server.calls --as otlp --to http://localhost:4318
-  hearth watch 1234 --on 'Server.*' --off '*.get'  switch probes of process 1234")]
+  hearth watch 1234 --as otlp --to http://localhost:4318 --follow
+  hearth watch 1234 --on 'Server.*' --off '*.get'  switch probes of process 1234
+  hearth watch --listen localhost:4000             receive from HEARTH_MONITOR=tcp://localhost:4000")]
 pub(crate) struct Watch {
     /// The file of recorded calls, or the number of a process
-    #[arg(value_name = "FILE|PID")]
-    pub(crate) of: Target,
+    #[arg(value_name = "FILE|PID", required_unless_present = "listen")]
+    pub(crate) of: Option<Target>,
 
-    /// Switch on the probes whose names match; * and ? stand for anything
-    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["form", "page", "json", "long"])]
-    pub(crate) on: Vec<String>,
+    #[command(flatten)]
+    pub(crate) switches: Switches,
 
-    /// Switch off the probes whose names match, after those of --on
-    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["form", "page", "json", "long"])]
-    pub(crate) off: Vec<String>,
+    /// Receive from programs that record to tcp://HOST:PORT, each into a file
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["of", "on", "off", "form", "page", "json", "long"])]
+    pub(crate) listen: Option<String>,
+
+    /// The file to receive into, PROGRAM-PID.calls if not given; %p stands for the number of the
+    /// process
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) into: Option<PathBuf>,
+
+    /// End when N programs have ended
+    #[arg(long, value_name = "N", requires = "listen", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
 
     /// Write another tool's form
     #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with_all = ["page", "json", "long"])]
@@ -40,6 +50,10 @@ pub(crate) struct Watch {
     /// for otlp the address of a collector
     #[arg(long, value_name = "WHERE", requires = "form")]
     pub(crate) to: Option<PathBuf>,
+
+    /// Send calls as they end, until the program has ended; with --as otlp
+    #[arg(long, requires = "to")]
+    pub(crate) follow: bool,
 
     /// Write a page for a browser
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
@@ -52,6 +66,53 @@ pub(crate) struct Watch {
     /// Show all rows
     #[arg(long)]
     pub(crate) long: bool,
+}
+
+/// Rules for probes, in the order in which the command line has them: `+` or `-`, and a pattern.
+#[derive(Debug)]
+pub(crate) struct Switches(pub(crate) Vec<String>);
+
+#[derive(Args, Debug)]
+struct Patterns {
+    /// Switch on the probes whose names match; * and ? stand for anything
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["form", "page", "json", "long"])]
+    on: Vec<String>,
+
+    /// Switch off the probes whose names match; --on and --off hold in the order given
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["form", "page", "json", "long"])]
+    off: Vec<String>,
+}
+
+impl FromArgMatches for Switches {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Switches, clap::Error> {
+        let patterns = Patterns::from_arg_matches(matches)?;
+        let of = |option: &str, sign: char, patterns: Vec<String>| {
+            let places = matches.indices_of(option).into_iter().flatten();
+            let rules = patterns
+                .into_iter()
+                .map(move |pattern| format!("{sign}{pattern}"));
+            places.zip(rules).collect::<Vec<(usize, String)>>()
+        };
+        let mut rules = of("on", '+', patterns.on);
+        rules.extend(of("off", '-', patterns.off));
+        rules.sort();
+        Ok(Switches(rules.into_iter().map(|(_, rule)| rule).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Switches::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Switches {
+    fn augment_args(command: Command) -> Command {
+        Patterns::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Patterns::augment_args_for_update(command)
+    }
 }
 
 /// A form of recorded calls.
@@ -73,4 +134,19 @@ pub(crate) enum Form {
     Sequence,
     /// Calls between owners as a flow chart for Mermaid
     Graph,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_keep_their_order() {
+        let command = Switches::augment_args(Command::new("x").arg(clap::arg!(--form)));
+        let command = command.args([clap::arg!(--page), clap::arg!(--json), clap::arg!(--long)]);
+        let words = "x --on a --off b --on=c --on d --off e --off a";
+        let matches = command.get_matches_from(words.split(' '));
+        let switches = Switches::from_arg_matches(&matches).expect("it is right");
+        assert_eq!(switches.0, ["+a", "-b", "+c", "+d", "-e", "-a"]);
+    }
 }

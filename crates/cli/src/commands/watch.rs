@@ -1,5 +1,8 @@
 //! `hearth watch`: recorded calls, and probes of running programs.
 
+mod following;
+mod listening;
+
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -17,10 +20,26 @@ use crate::arguments::top::Target;
 use crate::arguments::watch::{Form, Watch};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<(), Failure> {
-    if !arguments.on.is_empty() || !arguments.off.is_empty() {
-        return switch(arguments);
+    if let Some(address) = &arguments.listen {
+        return listening::listen(address, arguments);
     }
-    let path = file_of(&arguments.of)?;
+    let Some(of) = &arguments.of else {
+        return Err(Failure::input("name a file, or the number of a process"));
+    };
+    if !arguments.switches.0.is_empty() {
+        return switch(of, &arguments.switches.0);
+    }
+    let path = file_of(of)?;
+    if arguments.follow {
+        return match arguments.form {
+            Some(Form::Otlp) => {
+                following::send(&path, needed(arguments.to.as_deref(), "otlp", "")?)
+            }
+            _ => Err(Failure::input(
+                "--follow sends calls to a collector; add --as otlp, or leave it out",
+            )),
+        };
+    }
     let progress = Progress::start("reading recorded calls");
     let calls = Calls::of(&path).map_err(|error| Failure::input(error.to_string()))?;
     drop(progress);
@@ -49,19 +68,16 @@ fn file_of(target: &Target) -> Result<PathBuf, Failure> {
     }
 }
 
-fn switch(arguments: &Watch) -> Result<(), Failure> {
-    let Target::Process(number) = arguments.of else {
+fn switch(of: &Target, rules: &[String]) -> Result<(), Failure> {
+    let &Target::Process(number) = of else {
         return Err(Failure::input(
             "--on and --off switch probes of a running program; give the number of its process",
         ));
     };
     let outside = Outside::of_process(number).map_err(unheard)?;
     let mut on = 0;
-    for pattern in &arguments.on {
-        on = outside.rule(&format!("+{pattern}")).map_err(unheard)?;
-    }
-    for pattern in &arguments.off {
-        on = outside.rule(&format!("-{pattern}")).map_err(unheard)?;
+    for rule in rules {
+        on = outside.rule(rule).map_err(unheard)?;
     }
     output::write(format!(
         "{} on, of those passed so far\n",
@@ -78,6 +94,12 @@ fn unheard(error: Unheard) -> Failure {
 
 fn write_form(calls: &Calls, form: Form, to: Option<&Path>) -> Result<(), Failure> {
     let recorded = &calls.recorded;
+    if calls.are_added_up() && form != Form::Otlp {
+        return Err(Failure::input(
+            "the file has sums of calls, and this form needs single ones; record with file=NAME \
+             instead of aggregate=NAME",
+        ));
+    }
     let mut bytes = Vec::new();
     match form {
         Form::Folded => formats::folded(recorded, &calls.tree, &mut bytes),
@@ -104,7 +126,7 @@ fn needed<'a>(to: Option<&'a Path>, form: &str, example: &str) -> Result<&'a Pat
 }
 
 /// Spans and data points of a request.
-const AT_ONCE: usize = 4_000;
+pub(super) const AT_ONCE: usize = 4_000;
 
 fn post(calls: &Calls, to: &Path) -> Result<(), Failure> {
     let endpoint = Endpoint::at(&to.to_string_lossy());

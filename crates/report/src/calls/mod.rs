@@ -56,6 +56,7 @@ impl Calls {
             longest.add(step);
             tree.add(step);
         })?;
+        tree.add_tallies(&recorded);
         Ok(Calls {
             recorded,
             tree,
@@ -108,6 +109,12 @@ impl Calls {
         )
     }
 
+    /// Whether calls were added up while the program ran, so that no single ones are known.
+    #[must_use]
+    pub fn are_added_up(&self) -> bool {
+        !self.recorded.tallies().is_empty()
+    }
+
     /// The program, and its account in a sentence.
     fn headline(&self) -> (String, String) {
         let (emitted, stored, lost) = self.account();
@@ -125,9 +132,13 @@ impl Calls {
             false => String::new(),
         };
         let account = format!(
-            "{components}{threads} emitted {} records: {} stored, {} lost",
+            "{components}{threads} emitted {} records: {} {}, {} lost",
             grouped(emitted),
             grouped(stored),
+            match self.are_added_up() {
+                true => "counted",
+                false => "stored",
+            },
             grouped(lost),
         );
         (program, account)
@@ -156,6 +167,9 @@ impl Calls {
                 grouped(gaps),
             ));
         }
+        if self.are_added_up() {
+            remarks.push(self.remark_on_sums());
+        }
         for damage in self.recorded.damages() {
             remarks.push(format!("In the file, {damage}."));
         }
@@ -167,6 +181,22 @@ impl Calls {
             ));
         }
         remarks
+    }
+
+    fn remark_on_sums(&self) -> String {
+        let tallies = self.recorded.tallies().values();
+        let open = match tallies.map(|tally| tally.unknown).sum::<u64>() {
+            0 => String::new(),
+            1 => " 1 call had not ended; it is counted, and has no length.".to_owned(),
+            more => format!(
+                " {} calls had not ended; they are counted, and have no length.",
+                grouped(more)
+            ),
+        };
+        format!(
+            "Calls were added up while the program ran: there are no single ones. Lengths are \
+             right to 1 %.{open}"
+        )
     }
 }
 

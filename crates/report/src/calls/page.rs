@@ -31,6 +31,10 @@ pub fn page(calls: &Calls) -> String {
         page.callout(tone, "Before you read on", &remarks);
     }
     page.add(probes(calls));
+    if calls.are_added_up() {
+        page.add(threads(calls));
+        return page.html();
+    }
     let colours = Colours::of(calls);
     page.add(tree(calls, &colours));
     if let Some(trace) = &calls.longest {
@@ -73,10 +77,14 @@ fn probes(calls: &Calls) -> Section {
             },
         ]);
     }
-    Section::new("Response times").table(&table).explained(
-        "Own time is that of the calls without the calls directly within them. Quantiles are \
-             of all calls whose length is known, right to three digits.",
-    )
+    let precision = match calls.are_added_up() {
+        true => "1 %",
+        false => "three digits",
+    };
+    Section::new("Response times").table(&table).explained(&format!(
+        "Own time is that of the calls without the calls directly within them. Quantiles are of \
+         all calls whose length is known, right to {precision}.",
+    ))
 }
 
 fn tree(calls: &Calls, colours: &Colours) -> Section {

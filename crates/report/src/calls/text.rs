@@ -26,8 +26,10 @@ pub fn text(calls: &Calls, is_long: bool) -> String {
     }
     text.push_str("\nCalls, by time of their own\n");
     text.push_str(&probes(calls, rows));
-    text.push_str("\nCalls, by the calls around them\n");
-    text.push_str(&tree(calls, rows));
+    if !calls.are_added_up() {
+        text.push_str("\nCalls, by the calls around them\n");
+        text.push_str(&tree(calls, rows));
+    }
     text
 }
 
@@ -159,6 +161,7 @@ pub fn document(calls: &Calls) -> Value {
         "process": recorded.process(),
         "law": recorded.law().name(),
         "ended": recorded.has_ended(),
+        "added_up": calls.are_added_up(),
         "emitted": emitted,
         "stored": stored,
         "lost": lost,

@@ -44,6 +44,12 @@ pub unsafe extern "C" fn hearth_probed_main(
 }
 
 fn begin(options: Options) {
+    if options.keeps_sums() {
+        refuse(
+            "HEARTH_MONITOR: no sums are kept of calls that go from thread to thread; record them \
+             (file=NAME), and `hearth watch` adds them up",
+        );
+    }
     // As `hearth_main` has it: before the first thread, which leaves signals to others.
     hearth_sys::membarrier::is_available();
     Signals::of(&[signal::INTERRUPT, signal::TERMINATE, signal::own()]).block();

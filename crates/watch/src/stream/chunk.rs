@@ -16,6 +16,7 @@ use std::io::{self, Read};
 
 use super::layout::{Law, is_gap};
 use super::numbers::{Bytes, put, put_text};
+use super::tally::Tally;
 use super::words::Total;
 use super::{calls, columns, components};
 
@@ -77,6 +78,22 @@ impl Chunk {
         self.records.iter().map(of).sum()
     }
 
+    /// Leaves out the first records, up to the one with this number.
+    pub(super) fn skip_to(&mut self, number: u64) {
+        let mut skipped = 0;
+        for record in &self.records {
+            if self.first >= number {
+                break;
+            }
+            skipped += 1;
+            self.first += match is_gap(record[0]) {
+                true => record[1],
+                false => 1,
+            };
+        }
+        self.records.drain(..skipped);
+    }
+
     /// Number of records that are there.
     #[must_use]
     pub fn kept(&self) -> u64 {
@@ -111,6 +128,8 @@ pub enum Said {
     Clocks(Clocks),
     /// A thread's account so far; the last one counts.
     Total(Total),
+    /// A probe's calls so far, added up, and its name; the last one counts.
+    Tally(Option<u32>, Tally),
     /// An orderly end, and the number of records of threads that found no slot.
     End(u64),
 }
@@ -160,6 +179,7 @@ mod kind {
     pub(super) const CLOCKS: u8 = 4;
     pub(super) const TOTAL: u8 = 5;
     pub(super) const END: u8 = 6;
+    pub(super) const TALLY: u8 = 7;
 }
 
 fn check_of(header: &[u8], payload: &[u8]) -> u32 {
@@ -262,6 +282,10 @@ pub fn write_chunk(said: &Said, encoding: Encoding, out: &mut Vec<u8>) {
             put_text(&mut payload, &total.name);
             kind::TOTAL
         }
+        Said::Tally(name, tally) => {
+            tally.put(*name, &mut payload);
+            kind::TALLY
+        }
         Said::End(homeless) => {
             put(&mut payload, *homeless);
             kind::END
@@ -331,9 +355,43 @@ fn said(header: &[u8; HEADER], payload: &[u8]) -> Option<Said> {
             refused: bytes.number()?,
             name: bytes.text()?,
         }),
+        kind::TALLY => {
+            let (name, tally) = Tally::take(&mut bytes)?;
+            Said::Tally(name, tally)
+        }
         kind::END => Said::End(bytes.number()?),
         _ => return None,
     })
+}
+
+/// Contents of some chunks that somebody else passes on.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    /// The head, with the number of its bytes, if they begin with one.
+    pub(super) head: Option<(Head, usize)>,
+    /// Whether they have an end.
+    pub(super) has_end: bool,
+}
+
+/// The contents of whole chunks. None if they are something else, or damaged.
+pub(super) fn outline(mut bytes: &[u8]) -> Option<Outline> {
+    let mut outline = Outline::default();
+    let mut is_first = true;
+    while !bytes.is_empty() {
+        let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
+        let (payload, rest) = rest.split_at_checked(u32_at(header, 28) as usize)?;
+        let is_whole =
+            u32_at(header, 0) == MAGIC && check_of(&header[..36], payload) == u32_at(header, 36);
+        if !is_whole {
+            return None;
+        }
+        outline.has_end |= header[4] == kind::END;
+        if is_first && let Some(Said::Head(head)) = said(header, payload) {
+            outline.head = Some((head, HEADER + payload.len()));
+        }
+        (is_first, bytes) = (false, rest);
+    }
+    Some(outline)
 }
 
 /// Reads the chunks of a stream's file, one after the other.
@@ -348,12 +406,23 @@ pub struct Chunks<R> {
     last_at: u64,
     has_begun: bool,
     is_over: bool,
+    /// More may come behind the end.
+    grows: bool,
 }
 
 impl<R: Read> Chunks<R> {
+    /// Reads chunks of a file that grows: after a None there may be more later.
+    pub fn growing(from: R) -> Chunks<R> {
+        Chunks {
+            grows: true,
+            ..Chunks::new(from)
+        }
+    }
+
     /// Reads chunks from here on. It buffers by itself.
     pub fn new(from: R) -> Chunks<R> {
         Chunks {
+            grows: false,
             from,
             ahead: Vec::new(),
             at: 0,
@@ -405,6 +474,16 @@ impl<R: Read> Chunks<R> {
         Ok(said(header, payload).map(|said| (said, bytes.len())))
     }
 
+    /// Whether the file ends within what may become a chunk.
+    fn is_cut(&mut self) -> Result<bool, Damage> {
+        if !self.fill(HEADER).map_err(Damage::Read)? {
+            return Ok(true);
+        }
+        let payload = u32_at(&self.ahead, self.at + 28) as usize;
+        let is_chunk = u32_at(&self.ahead, self.at) == MAGIC && payload <= PAYLOAD_MAX;
+        Ok(is_chunk && !self.fill(HEADER + payload).map_err(Damage::Read)?)
+    }
+
     fn step(&mut self) -> Result<Option<Said>, Damage> {
         let mut skipped = 0;
         loop {
@@ -416,6 +495,9 @@ impl<R: Read> Chunks<R> {
                 self.at += length;
                 self.has_begun = true;
                 return Ok(Some(said));
+            }
+            if self.grows && skipped == 0 && self.is_cut()? {
+                return Ok(None);
             }
             if !self.has_begun {
                 return Err(Damage::NoStream);

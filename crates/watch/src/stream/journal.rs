@@ -15,44 +15,48 @@ use hearth_sys::refused::Refused;
 use hearth_sys::{Linux, affinity, clock, shared};
 
 use super::chunk::{Chunk, Clocks};
+use super::full::Full;
 use super::layout::{
     BLOCKS, HEADER, Law, MAGIC, NAME_WORDS_MAX, NAMES, Shape, THREAD, THREADS, THREADS_MAX, TICKS,
     VERSION, block, header, is_gap, state, thread,
 };
+use super::user_words::UserWords;
 use super::words::{Total, chunk_of, names, total_of};
 
 /// Blocks between threads that record and those that store.
 pub struct Journal {
-    words: &'static [AtomicU64],
+    pub(super) words: &'static [AtomicU64],
     block_words: usize,
     law: Law,
     stamps: Stamps,
     begin: Moment,
-    shared: Shared,
+    pub(super) shared: Shared,
 }
 
 /// Fields that change, on cache lines apart from those that every record reads.
 #[repr(align(128))]
-struct Shared {
+pub(super) struct Shared {
     queue: Mutex<Queue>,
     /// A block became full, a thread left, or the journal was closed.
     filled: Condvar,
     /// A block became free.
-    freed: Condvar,
+    pub(super) freed: Condvar,
     /// Number of free blocks, as far as is known without the lock.
-    free: AtomicU64,
+    pub(super) free: AtomicU64,
 }
 
 #[derive(Default)]
-struct Queue {
-    free: Vec<usize>,
+pub(super) struct Queue {
+    pub(super) free: Vec<usize>,
     full: VecDeque<usize>,
     /// Slots of threads that have left, whose accounts are not in the file yet.
     left: Vec<usize>,
     /// Slots to be used again.
     vacant: Vec<usize>,
     /// Number of blocks that writers have.
-    taken: usize,
+    pub(super) taken: usize,
+    /// Roots of tallies whose threads have left.
+    pub(super) roots: Vec<usize>,
     /// The accounts of all threads were taken for the end.
     is_over: bool,
     /// Blocks handed over since, for an end that is tried again.
@@ -67,6 +71,24 @@ impl Journal {
     /// # Errors
     /// The file cannot be made that long, or cannot be mapped.
     pub fn begin(file: &File, shape: Shape, law: Law) -> Result<&'static Journal, Refused> {
+        Journal::begin_as(file, shape, law, false)
+    }
+
+    /// Begins a journal whose threads keep tallies of their calls, each with a
+    /// [`Counter`](super::Counter), and no records.
+    ///
+    /// # Errors
+    /// The file cannot be made long enough, or cannot be mapped.
+    pub fn begin_tallies(file: &File, bytes: u64) -> Result<&'static Journal, Refused> {
+        Journal::begin_as(file, Shape::for_tallies(bytes), Law::DropNewest, true)
+    }
+
+    fn begin_as(
+        file: &File,
+        shape: Shape,
+        law: Law,
+        has_tallies: bool,
+    ) -> Result<&'static Journal, Refused> {
         let shape = Shape {
             blocks: shape.blocks.max(2),
             ..shape
@@ -89,6 +111,7 @@ impl Journal {
         store(header::BEGIN_NS, begin.ns);
         store(header::BEGIN_WALL, clock::wall_ns());
         store(header::PROCESS, u64::from(std::process::id()));
+        store(header::HAS_TALLIES, u64::from(has_tallies));
         words[header::MAGIC].store(MAGIC, Ordering::Release);
         let journal = Box::leak(Box::new(Journal {
             words,
@@ -122,6 +145,12 @@ impl Journal {
         self.law
     }
 
+    /// Whether its threads keep tallies instead of records.
+    #[must_use]
+    pub fn has_tallies(&self) -> bool {
+        self.words[header::HAS_TALLIES].load(Ordering::Relaxed) == 1
+    }
+
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
@@ -140,7 +169,7 @@ impl Journal {
     /// There are 64.
     #[must_use]
     pub fn user_word(&self, number: usize) -> &'static AtomicU64 {
-        UserWords(self.words).word(number)
+        UserWords::in_words(self.words).word(number)
     }
 
     /// Adds a name that readers of the journal and the file will know by the returned number. None
@@ -193,14 +222,14 @@ impl Journal {
 
     // ---- threads that record ------------------------------------------------------------------
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
         self.shared
             .queue
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn thread_word(&self, slot: usize, word: usize) -> &AtomicU64 {
+    pub(super) fn thread_word(&self, slot: usize, word: usize) -> &AtomicU64 {
         &self.words[THREADS + slot * THREAD + word]
     }
 
@@ -287,7 +316,7 @@ impl Journal {
 
     /// Counts the records of a block as lost; with the lock. The block says before what the count
     /// will be, so the account is right if the process dies between two of these stores.
-    fn give_up(&self, number: usize, (state, count): (u64, usize)) {
+    pub(super) fn give_up(&self, number: usize, (state, count): (u64, usize)) {
         let words = self.block(number);
         let slot = words[block::THREAD].load(Ordering::Relaxed) as u32 as usize;
         let count = self.thread_word(slot, count);
@@ -362,10 +391,7 @@ impl Journal {
         let number = queue.full.pop_front()?;
         queue.taken += 1;
         self.block(number)[block::STATE].store(state::TAKEN, Ordering::Release);
-        Some(Full {
-            journal: self,
-            number,
-        })
+        Some(Full::new(self, number))
     }
 
     /// Waits for the end, at most for this time. False if it has come.
@@ -463,7 +489,9 @@ impl Journal {
             let open = self
                 .thread_word(slot, thread::BLOCK)
                 .load(Ordering::Acquire);
-            if let Some(number) = open.checked_sub(1) {
+            if let Some(number) = open.checked_sub(1)
+                && !self.has_tallies()
+            {
                 let chunk = chunk_of(&used_of(self.block(number as usize)));
                 // The thread may have gone on since the account was taken.
                 let kept = self.block(number as usize)[block::KEPT].load(Ordering::Relaxed);
@@ -503,105 +531,6 @@ fn store_text(words: &[AtomicU64], text: &[u8]) {
         let mut padded = [0; 8];
         padded[..bytes.len()].copy_from_slice(bytes);
         word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-    }
-}
-
-/// The words of a journal that are its user's.
-#[derive(Clone, Copy)]
-pub struct UserWords(&'static [AtomicU64]);
-
-impl UserWords {
-    /// Those of a journal's file. None if it is no journal, or cannot be mapped.
-    #[must_use]
-    pub fn of(file: &File) -> Option<UserWords> {
-        let words = shared::map(file, HEADER * 8).ok()?;
-        let word = |at: usize| words[at].load(Ordering::Acquire);
-        let is_journal = word(header::MAGIC) == MAGIC && word(header::VERSION) == VERSION;
-        is_journal.then_some(UserWords(words))
-    }
-
-    /// The number of the journal's process.
-    #[must_use]
-    pub fn process(self) -> u32 {
-        self.0[header::PROCESS].load(Ordering::Relaxed) as u32
-    }
-
-    /// A word.
-    ///
-    /// # Panics
-    /// There are 64.
-    #[must_use]
-    pub fn word(self, number: usize) -> &'static AtomicU64 {
-        assert!(number < header::USER_WORDS, "{number} of 64 words");
-        &self.0[header::USER + number]
-    }
-}
-
-/// A block that a writer has. Dropped, it is free again.
-pub struct Full {
-    journal: &'static Journal,
-    number: usize,
-}
-
-impl Full {
-    fn word(&self, at: usize) -> u64 {
-        self.journal.block(self.number)[at].load(Ordering::Acquire)
-    }
-
-    /// The number of the thread that wrote it.
-    #[must_use]
-    pub fn thread(&self) -> u32 {
-        (self.word(block::THREAD) >> 32) as u32
-    }
-
-    /// Number of records that the thread emitted before the block's first one.
-    #[must_use]
-    pub fn first(&self) -> u64 {
-        self.word(block::FIRST)
-    }
-
-    /// The thread's word from the moment when it opened the block.
-    #[must_use]
-    pub fn note(&self) -> u64 {
-        self.word(block::NOTE)
-    }
-
-    /// Its records, in the order of writing.
-    pub fn records(&self) -> impl Iterator<Item = [u64; 2]> + '_ {
-        let words = &self.journal.block(self.number)[block::RECORDS..];
-        words
-            .chunks_exact(2)
-            .take((self.word(block::USED) as usize - block::RECORDS) / 2)
-            .map(|pair| {
-                [
-                    pair[0].load(Ordering::Relaxed),
-                    pair[1].load(Ordering::Relaxed),
-                ]
-            })
-    }
-
-    /// Counts its records as lost, since the file does not take them.
-    pub fn refuse(self) {
-        let lock = self.journal.lock();
-        self.journal.give_up(self.number, state::REFUSED);
-        // Its end takes the lock, too.
-        drop(lock);
-    }
-}
-
-impl Drop for Full {
-    fn drop(&mut self) {
-        let journal = self.journal;
-        let mut queue = journal.lock();
-        journal.block(self.number)[block::STATE].store(state::FREE, Ordering::Release);
-        queue.taken -= 1;
-        queue.free.push(self.number);
-        journal
-            .shared
-            .free
-            .store(queue.free.len() as u64, Ordering::Relaxed);
-        drop(queue);
-        journal.shared.freed.notify_one();
     }
 }
 

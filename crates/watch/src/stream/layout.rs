@@ -14,6 +14,7 @@
 //! | block: thread, first, kept, note | the thread that opens it | all |
 //! | block: count, records | the thread that has it open | the writer, readers |
 //! | block: state, loses | under the journal's lock | readers |
+//! | root, directory, table of tallies | the thread that has them | the writer, readers |
 //!
 //! A thread has emitted what it has kept and what it has lost. The first is in its own words, or in
 //! its open block's if it has one; so one store changes the account, and it is right whenever the
@@ -73,6 +74,9 @@ pub(crate) mod header {
     pub(crate) const IS_OVER: usize = 16;
     /// Number of blocks handed over.
     pub(crate) const ORDER: usize = 17;
+    /// 1 if threads keep tallies; and number of blocks that these have.
+    pub(crate) const HAS_TALLIES: usize = 19;
+    pub(crate) const TALLY_BLOCKS: usize = 20;
     /// Words for the journal's user.
     pub(crate) const USER: usize = 64;
     pub(crate) const USER_WORDS: usize = 64;
@@ -141,6 +145,51 @@ pub(crate) mod state {
     pub(crate) const REFUSED: (u64, usize) = (5, super::thread::REFUSED);
 }
 
+/// Kinds of blocks of tallies, in the place of a state.
+pub(crate) mod tallies {
+    pub(crate) const ROOT: u64 = 6;
+    pub(crate) const DIRECTORY: u64 = 7;
+    pub(crate) const TABLE: u64 = 8;
+    /// Words of such a block: six pages, so that only those in use take memory.
+    pub(crate) const WORDS: usize = 6 * 512;
+    /// First word of a directory's numbers of tables, by names; 0 and more are one less.
+    pub(crate) const ENTRIES: usize = 16;
+    /// Names of a directory.
+    pub(crate) const NAMES: usize = WORDS - ENTRIES;
+}
+
+/// Words of a root: what a thread has counted, and its open calls.
+pub(crate) mod root {
+    /// Records that the thread would have written.
+    pub(crate) const EMITTED: usize = 8;
+    /// Number of open calls.
+    pub(crate) const DEPTH: usize = 9;
+    /// One more than the numbers of the directories.
+    pub(crate) const DIRECTORIES: usize = 16;
+    /// Three words for each open call: its name, its beginning in ticks, and the ticks in calls
+    /// directly within it.
+    pub(crate) const OPEN: usize = 128;
+    pub(crate) const OPEN_WORDS: usize = 3;
+    /// Most open calls that have a place.
+    pub(crate) const OPEN_MAX: usize = (super::tallies::WORDS - OPEN) / OPEN_WORDS;
+}
+
+/// Words of a table: the calls of one probe in one thread after the other.
+pub(crate) mod table {
+    pub(crate) const NAME: usize = 8;
+    /// Number of calls whose length is not known.
+    pub(crate) const UNKNOWN: usize = 9;
+    /// Ticks of the others together, and without the calls directly within them.
+    pub(crate) const TOTAL: usize = 10;
+    pub(crate) const OWN: usize = 11;
+    pub(crate) const LONGEST: usize = 12;
+    /// First word of the numbers of calls by their length.
+    pub(crate) const LENGTHS: usize = 16;
+    pub(crate) const LENGTHS_MAX: usize = super::tallies::WORDS - LENGTHS;
+}
+
+const _: () = assert!(NAME_WORDS_MAX.div_ceil(tallies::NAMES) <= root::OPEN - root::DIRECTORIES);
+
 /// Fewest records of a block.
 pub const RECORDS_MIN: usize = 4;
 /// Words of a usual block: 64 KiB.
@@ -165,9 +214,23 @@ impl Shape {
         }
     }
 
+    /// Blocks for tallies, of about `bytes` together.
+    pub(crate) fn for_tallies(bytes: u64) -> Shape {
+        Shape {
+            blocks: (bytes as usize / (tallies::WORDS * 8)).max(2),
+            records: (tallies::WORDS - block::RECORDS) / 2,
+        }
+    }
+
     pub(crate) fn block_words(self) -> usize {
         // Whole cache lines: two threads' blocks share none.
         (block::RECORDS + 2 * self.records.max(RECORDS_MIN)).next_multiple_of(8)
+    }
+
+    /// Bytes of a journal that has this many for tallies.
+    #[must_use]
+    pub fn bytes_of_tallies(bytes: u64) -> u64 {
+        Shape::for_tallies(bytes).bytes()
     }
 
     /// Bytes of a journal of this shape. It uses memory as it is touched.

@@ -9,7 +9,9 @@
 //! emitted = stored + lost
 //! ```
 //!
-//! holds in the file together with the journal, as these blocks are called. See
+//! holds in the file together with the journal, as these blocks are called. Where records are not
+//! wanted, a thread's [`Counter`] keeps a [`Tally`] of each probe in the journal instead: counts
+//! and a histogram. [`TcpSink`] and [`Receiver`] pass chunks on to another machine. See
 //! `docs/internals/streams.md`.
 //!
 //! ```
@@ -34,20 +36,30 @@ mod calls;
 mod chunk;
 mod columns;
 pub mod components;
+mod counter;
+mod full;
 mod journal;
 pub(crate) mod layout;
 mod numbers;
 mod reader;
 mod remains;
+mod tally;
 mod tape;
+mod user_words;
+mod wire;
 mod words;
 mod writer;
 
 pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
-pub use journal::{Full, Journal, UserWords};
+pub use counter::Counter;
+pub use full::Full;
+pub use journal::Journal;
 pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
 pub use reader::{Log, Unread, chunk_at};
 pub use remains::Remains;
+pub use tally::Tally;
 pub use tape::Tape;
+pub use user_words::UserWords;
+pub use wire::{Received, Receiver, TcpSink};
 pub use words::Total;
-pub use writer::{FileSink, Sink, Writer};
+pub use writer::{FileSink, Sink, WholeFileSink, Writer};

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::chunk::{Chunk, Chunks, Clocks, Damage, Head, Said};
 use super::remains::Remains;
+use super::tally::{Tallies, Tally};
 use super::words::Total;
 
 /// A stream that is read from beginning to end.
@@ -23,6 +24,10 @@ pub struct Log {
     pub homeless: u64,
     /// Whether the program ended in order.
     pub has_ended: bool,
+    /// Calls added up by their probes, if the program keeps no records; none is without a name.
+    pub tallies: BTreeMap<Option<u32>, Tally>,
+    /// The same of the journal, which has newer ones.
+    newest: Tallies,
     /// Damaged places, in words.
     pub damages: Vec<String>,
     chunks: Chunks<Box<dyn Read>>,
@@ -64,14 +69,29 @@ impl Log {
     pub fn open(path: &Path) -> Result<Log, Unread> {
         let file = File::open(path).map_err(Unread::File)?;
         let mut log = Log::of(file)?;
-        if !log.head.journal.is_empty()
-            && let Ok(journal) = File::open(&log.head.journal)
-            && let Ok(remains) = Remains::of_file(&journal)
-            && remains.process == log.head.process
-        {
-            log.add(remains);
-        }
+        log.catch_up();
         Ok(log)
+    }
+
+    /// Reads the file of a program that runs: after a None of [`next_chunk`](Log::next_chunk) there
+    /// may be more later. [`catch_up`](Log::catch_up) adds what only the journal has.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no stream's.
+    pub fn follow(path: &Path) -> Result<Log, Unread> {
+        let file = File::open(path).map_err(Unread::File)?;
+        Log::of_chunks(Chunks::growing(Box::new(file)))
+    }
+
+    /// Reads the journal, if it is still there, for the next calls of
+    /// [`next_chunk`](Log::next_chunk): they give what the file has got meanwhile, and then this.
+    pub fn catch_up(&mut self) {
+        if let Ok(journal) = File::open(&self.head.journal)
+            && let Ok(remains) = Remains::of_file(&journal)
+            && remains.process == self.head.process
+        {
+            self.add(remains);
+        }
     }
 
     /// Reads chunks.
@@ -79,7 +99,10 @@ impl Log {
     /// # Errors
     /// They cannot be read, or are none.
     pub fn of(from: impl Read + 'static) -> Result<Log, Unread> {
-        let mut chunks = Chunks::new(Box::new(from) as Box<dyn Read>);
+        Log::of_chunks(Chunks::new(Box::new(from) as Box<dyn Read>))
+    }
+
+    fn of_chunks(mut chunks: Chunks<Box<dyn Read>>) -> Result<Log, Unread> {
         let head = match chunks.next() {
             Some(Ok(Said::Head(head))) => head,
             Some(Err(Damage::Read(error))) => return Err(Unread::File(error)),
@@ -92,6 +115,8 @@ impl Log {
             totals: BTreeMap::new(),
             homeless: 0,
             has_ended: false,
+            tallies: BTreeMap::new(),
+            newest: BTreeMap::new(),
             damages: Vec::new(),
             chunks,
             last_at: None,
@@ -109,6 +134,7 @@ impl Log {
         for total in remains.totals {
             self.totals.insert(total.thread, total);
         }
+        self.newest = remains.tallies;
         self.left = remains.left;
         self.left.reverse();
     }
@@ -139,6 +165,9 @@ impl Log {
                         *known = total;
                     }
                 }
+                Some(Ok(Said::Tally(name, tally))) => {
+                    self.tallies.insert(name, tally);
+                }
                 Some(Ok(Said::End(homeless))) => {
                     self.has_ended = true;
                     self.homeless = homeless;
@@ -154,6 +183,9 @@ impl Log {
                 return Some(found);
             }
         }
+        if !self.has_ended {
+            self.tallies.append(&mut self.newest);
+        }
         self.clocks.sort_by_key(|clocks| clocks.ticks);
         None
     }
@@ -165,9 +197,11 @@ impl Log {
         self.last_at
     }
 
-    /// A chunk that was not read before, and the number of records missing before it.
-    fn take(&mut self, chunk: Chunk) -> Option<(u64, Chunk)> {
+    /// The part of a chunk that was not read before, and the number of records missing before it.
+    fn take(&mut self, mut chunk: Chunk) -> Option<(u64, Chunk)> {
         let next = self.next.entry(chunk.thread).or_default();
+        // A block may have been read while it was open.
+        chunk.skip_to(*next);
         if chunk.records.is_empty() || chunk.first < *next {
             return None;
         }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use super::chunk::{Chunk, Clocks};
 use super::layout::{BLOCKS, Law, MAGIC, TICKS, VERSION, block, header, state};
+use super::tally::{Tallies, tallies_of};
 use super::words::{Total, bytes_of, chunk_of, names, total_of};
 
 /// Contents of a journal.
@@ -33,6 +34,8 @@ pub struct Remains {
     /// Blocks that were not freed, in the order in which they were handed over, open ones last. The
     /// file may have some of them.
     pub left: Vec<Chunk>,
+    /// Tallies of the probes, if threads keep them instead of records.
+    pub(super) tallies: Tallies,
     /// The journal's clock is the time stamp counter.
     pub is_tsc: bool,
 }
@@ -57,7 +60,18 @@ impl Remains {
             return Err(unfit("its header is damaged"));
         }
         let block_words = block_words as usize;
+        let has_tallies = head[header::HAS_TALLIES] == 1;
+        let count = match has_tallies {
+            // Most of the file was never touched.
+            true => count.min(head[header::TALLY_BLOCKS]),
+            false => count,
+        };
         let rest = words_at(file, BLOCKS, count as usize * block_words)?;
+        let word_of = |number: usize, at: usize| rest[number * block_words + at];
+        let tallies = match has_tallies && block_words == super::layout::tallies::WORDS {
+            true => tallies_of(count as usize, &word_of),
+            false => Tallies::new(),
+        };
         let word = |at: usize| match at.checked_sub(BLOCKS) {
             Some(at) => rest.get(at).copied().unwrap_or(0),
             None => head[at],
@@ -80,7 +94,14 @@ impl Remains {
             },
             totals,
             homeless: head[header::HOMELESS],
-            left: blocks(&rest, block_words),
+            left: blocks(&rest, block_words, &|number, head| {
+                // Nobody has begun to use it anew while it was read.
+                let again = words_at(file, BLOCKS + number * block_words, block::RECORDS);
+                again.is_ok_and(|again| {
+                    [block::THREAD, block::FIRST].map(|at| again[at] == head[at]) == [true; 2]
+                })
+            }),
+            tallies,
             is_tsc: head[header::SOURCE] == 1,
         })
     }
@@ -93,15 +114,24 @@ fn path(words: &[u64]) -> Option<PathBuf> {
     (!bytes.is_empty()).then(|| OsString::from_vec(bytes).into())
 }
 
-fn blocks(words: &[u64], block_words: usize) -> Vec<Chunk> {
+/// The blocks in use that `is_same` takes for what they were, by their number and first words.
+fn blocks(
+    words: &[u64],
+    block_words: usize,
+    is_same: &dyn Fn(usize, &[u64]) -> bool,
+) -> Vec<Chunk> {
     let mut left: Vec<(u64, Chunk)> = words
         .chunks_exact(block_words)
-        .filter_map(|words| {
+        .enumerate()
+        .filter_map(|(number, words)| {
             let order = match words[block::STATE] {
                 state::OPEN => u64::MAX,
                 state::FULL | state::TAKEN => words[block::ORDER],
                 _ => return None,
             };
+            if !is_same(number, words) {
+                return None;
+            }
             let used = (words[block::USED] as usize).clamp(block::RECORDS, block_words);
             Some((order, chunk_of(&words[..used])))
         })
@@ -166,6 +196,6 @@ mod tests {
             complete(&mut totals, &words, block::RECORDS);
             assert_eq!(totals, [of(60)]);
         }
-        assert!(blocks(&words, block::RECORDS).is_empty());
+        assert!(blocks(&words, block::RECORDS, &|_, _| true).is_empty());
     }
 }

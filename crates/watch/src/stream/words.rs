@@ -3,7 +3,7 @@
 
 use super::chunk::Chunk;
 use super::layout::{
-    BLOCKS, NAME_WORDS_MAX, NAMES, THREAD, THREADS, block, header, is_gap, thread,
+    BLOCKS, NAME_WORDS_MAX, NAMES, THREAD, THREADS, block, header, is_gap, root, tallies, thread,
 };
 
 /// A thread's account.
@@ -44,21 +44,29 @@ pub(super) fn total_of(
     if id == 0 {
         return None;
     }
-    let dropped = word(base + thread::LOST);
     let kept = match word(base + thread::BLOCK).checked_sub(1) {
         None => word(base + thread::KEPT),
         Some(open) => {
             let start = BLOCKS + open as usize * block_words;
+            if word(start + block::STATE) == tallies::ROOT {
+                return Some(account(base, id, word(start + root::EMITTED), word));
+            }
             let used = word(start + block::USED) as usize;
             let records = (block::RECORDS..used.min(block_words)).step_by(2);
             let kept = records.filter(|record| !is_gap(word(start + record)));
             word(start + block::KEPT) + kept.count() as u64
         }
     };
+    Some(account(base, id, kept, word))
+}
+
+/// The account of the thread whose words begin at `base`, and which has kept so many records.
+fn account(base: usize, id: u64, kept: u64, word: &dyn Fn(usize) -> u64) -> Total {
+    let dropped = word(base + thread::LOST);
     let words = (0..thread::NAME_BYTES / 8).map(|nth| word(base + thread::NAME + nth));
     let mut name = bytes_of(words);
     name.retain(|&byte| byte != 0);
-    Some(Total {
+    Total {
         thread: (id >> 32) as u32,
         id: id as u32,
         name: String::from_utf8_lossy(&name).into_owned(),
@@ -66,7 +74,7 @@ pub(super) fn total_of(
         dropped,
         overwritten: word(base + thread::OVERWRITTEN),
         refused: word(base + thread::REFUSED),
-    })
+    }
 }
 
 /// The names from a word of the names on, each with its number, and the word behind them.

@@ -1,15 +1,23 @@
 //! The writer: stores full blocks as chunks, and says what was lost.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::chunk::{Encoding, Head, Said, append_records, write_chunk};
-use super::journal::{Full, Journal};
+use super::full::Full;
+use super::journal::Journal;
+use super::layout::Law;
 use super::words::Total;
 
 /// Time between two readings of the clocks, and two accounts.
 const ACCOUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// Time after which records are lost by any law, while the sink is not ready; and after which the
+/// end does not wait for it any more.
+const UNREADY_MAX: Duration = Duration::from_secs(5);
 
 /// Destination of chunks.
 pub trait Sink {
@@ -18,6 +26,20 @@ pub trait Sink {
     /// # Errors
     /// It takes no more; a later call may succeed.
     fn store(&mut self, chunks: &[u8]) -> io::Result<()>;
+
+    /// Whether it is worth trying; meanwhile blocks stay where they are. It may take a moment.
+    fn is_ready(&mut self) -> bool {
+        true
+    }
+
+    /// Whether nothing is there any more of what was stored: the head and the names are due again.
+    /// It says so once.
+    fn begins_anew(&mut self) -> bool {
+        false
+    }
+
+    /// Everything is stored.
+    fn end(&mut self) {}
 }
 
 /// Chunks in memory.
@@ -38,6 +60,18 @@ impl Sink for io::Sink {
 impl Sink for Box<dyn Sink + Send> {
     fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
         self.as_mut().store(chunks)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.as_mut().is_ready()
+    }
+
+    fn begins_anew(&mut self) -> bool {
+        self.as_mut().begins_anew()
+    }
+
+    fn end(&mut self) {
+        self.as_mut().end();
     }
 }
 
@@ -70,6 +104,54 @@ impl Sink for FileSink {
     }
 }
 
+/// A file that is replaced as a whole each time, for tallies. A reader finds the former or the
+/// later one, and so does whoever comes after a full disk.
+pub struct WholeFileSink {
+    path: PathBuf,
+    /// The file in its place, which may be locked.
+    file: File,
+    /// Prepares a file before it takes the other's place.
+    prepare: fn(&File) -> io::Result<()>,
+}
+
+impl WholeFileSink {
+    /// Replaces a regular file that is open for writing; of another one, as a pipe, versions follow
+    /// each other.
+    #[must_use]
+    pub fn new(path: PathBuf, file: File, prepare: fn(&File) -> io::Result<()>) -> WholeFileSink {
+        WholeFileSink {
+            path,
+            file,
+            prepare,
+        }
+    }
+
+    fn replace(&mut self, new: &Path, chunks: &[u8]) -> io::Result<()> {
+        let mut file = File::create(new)?;
+        file.write_all(chunks)?;
+        (self.prepare)(&file)?;
+        fs::rename(new, &self.path)?;
+        self.file = file;
+        Ok(())
+    }
+}
+
+impl Sink for WholeFileSink {
+    fn store(&mut self, chunks: &[u8]) -> io::Result<()> {
+        if !self.file.metadata()?.is_file() {
+            return self.file.write_all(chunks);
+        }
+        let mut new = self.path.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        let replaced = self.replace(&new, chunks);
+        if replaced.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        replaced
+    }
+}
+
 /// Stores a journal's blocks.
 pub struct Writer<S> {
     journal: &'static Journal,
@@ -82,8 +164,11 @@ pub struct Writer<S> {
     payload: Vec<u8>,
     out: Vec<u8>,
     accounted: Instant,
-    /// The head of the file, until it is stored.
-    head: Option<Head>,
+    head: Head,
+    /// The head is stored.
+    has_begun: bool,
+    /// Time since when the sink is not ready.
+    unready: Option<Instant>,
     /// Accounts of ended threads, and of all at the end; how many of them are not stored.
     totals: Vec<Total>,
     unstored: usize,
@@ -103,7 +188,9 @@ impl<S: Sink> Writer<S> {
             payload: Vec::new(),
             out: Vec::new(),
             accounted: Instant::now(),
-            head: Some(head),
+            head,
+            has_begun: false,
+            unready: None,
             totals: Vec::new(),
             unstored: 0,
             failure: None,
@@ -136,9 +223,12 @@ impl<S: Sink> Writer<S> {
     /// also waits for the first; then, if it is time, an account. False when the journal is closed
     /// and has none left.
     pub fn step(&mut self, time: Duration) -> bool {
-        let begin = Instant::now();
+        if !self.is_ready() {
+            return self.journal.wait_for_end(time);
+        }
         let mut next = self.journal.next_within(time);
         let has_come = next.is_some();
+        let begin = Instant::now();
         while let Some(full) = next {
             self.store(full);
             // Blocks may come for ever as fast as they are stored.
@@ -149,6 +239,17 @@ impl<S: Sink> Writer<S> {
         }
         self.account_if_time();
         has_come || !self.journal.is_closed()
+    }
+
+    /// Whether blocks are to be taken: the sink is ready, or threads wait for blocks and have done
+    /// so for too long.
+    fn is_ready(&mut self) -> bool {
+        if self.sink.is_ready() {
+            self.unready = None;
+            return true;
+        }
+        let since = *self.unready.get_or_insert_with(Instant::now);
+        self.journal.law() == Law::Block && since.elapsed() >= UNREADY_MAX
     }
 
     /// Stores one block, or counts it as refused.
@@ -192,8 +293,18 @@ impl<S: Sink> Writer<S> {
         for total in self.journal.accounts() {
             write_chunk(&Said::Total(total), self.encoding, &mut self.out);
         }
+        self.put_tallies();
         if self.flush() {
             self.unstored = 0;
+        }
+    }
+
+    /// Tallies of all probes: each account has them anew.
+    fn put_tallies(&mut self) {
+        if self.journal.has_tallies() {
+            for (name, tally) in self.journal.tallies() {
+                write_chunk(&Said::Tally(name, tally), self.encoding, &mut self.out);
+            }
         }
     }
 
@@ -201,6 +312,9 @@ impl<S: Sink> Writer<S> {
         let ended = self.journal.accounts_of_left();
         self.unstored += ended.len();
         self.totals.extend(ended);
+        if self.journal.has_tallies() {
+            self.unstored = self.totals.len();
+        }
         for total in &self.totals[self.totals.len() - self.unstored..] {
             write_chunk(&Said::Total(total.clone()), self.encoding, &mut self.out);
         }
@@ -209,6 +323,10 @@ impl<S: Sink> Writer<S> {
     /// Stores what is left, with what threads that still run have in open blocks, and ends the
     /// file. False if the file does not have everything: then the journal is still needed.
     pub fn finish(&mut self) -> bool {
+        let begin = Instant::now();
+        while !self.sink.is_ready() && begin.elapsed() < UNREADY_MAX {
+            thread::sleep(Duration::from_millis(10));
+        }
         let (chunks, totals) = self.journal.end();
         while let Some(full) = self.journal.try_next() {
             self.store(full);
@@ -226,12 +344,14 @@ impl<S: Sink> Writer<S> {
         }
         let ended = self.totals.len();
         self.totals.extend(totals);
+        self.put_tallies();
         let homeless = self.journal.homeless();
         write_chunk(&Said::End(homeless), self.encoding, &mut self.out);
         self.is_whole = self.flush();
         if self.is_whole {
             self.unstored = 0;
             self.journal.mark_over();
+            self.sink.end();
         } else {
             // It may be tried again.
             self.totals.truncate(ended);
@@ -241,8 +361,12 @@ impl<S: Sink> Writer<S> {
 
     /// The head and new names: before the records that need them.
     fn put_beginnings(&mut self) {
-        if let Some(head) = &self.head {
-            write_chunk(&Said::Head(head.clone()), self.encoding, &mut self.out);
+        if self.sink.begins_anew() {
+            (self.has_begun, self.names) = (false, 0);
+            self.unstored = self.totals.len();
+        }
+        if !self.has_begun {
+            write_chunk(&Said::Head(self.head.clone()), self.encoding, &mut self.out);
         }
         let (names, after) = self.journal.names_from(self.names);
         self.names_after = after;
@@ -254,8 +378,10 @@ impl<S: Sink> Writer<S> {
     /// Stores what was put together.
     fn flush(&mut self) -> bool {
         match self.sink.store(&self.out) {
+            // Tallies replace the whole file.
+            Ok(()) if self.journal.has_tallies() => true,
             Ok(()) => {
-                self.head = None;
+                self.has_begun = true;
                 self.names = self.names_after;
                 true
             }

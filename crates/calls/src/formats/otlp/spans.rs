@@ -40,22 +40,15 @@ pub fn spans(
     at_once: usize,
     send: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<Spans, Unwritten> {
-    let mut batch = Batch {
-        recorded,
-        threads: BTreeMap::new(),
-        spans: Vec::new(),
-        at_once: at_once.max(1),
-        counts: Spans::default(),
-        send,
-    };
+    let mut batch = SpanBatch::new(at_once);
     let mut result = Ok(());
     recorded.visit(|step| {
         if result.is_ok() {
-            result = batch.step(step);
+            result = batch.step(recorded, step, send);
         }
     })?;
     result?;
-    batch.flush()?;
+    batch.flush(recorded, send)?;
     Ok(batch.counts)
 }
 
@@ -68,18 +61,40 @@ struct Thread {
     attributes: Vec<KeyValue>,
 }
 
-struct Batch<'a> {
-    recorded: &'a Recorded,
+/// Spans that are collected from steps, and handed over as bodies of requests.
+pub struct SpanBatch {
     threads: BTreeMap<u32, Thread>,
     spans: Vec<Span>,
     at_once: usize,
     counts: Spans,
-    send: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
 }
 
-impl Batch<'_> {
-    fn step(&mut self, step: Step<'_>) -> io::Result<()> {
-        let recorded = self.recorded;
+/// Hands over the body of a request.
+type Send<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
+
+impl SpanBatch {
+    /// A batch for requests with at most `at_once` spans.
+    #[must_use]
+    pub fn new(at_once: usize) -> SpanBatch {
+        SpanBatch {
+            threads: BTreeMap::new(),
+            spans: Vec::new(),
+            at_once: at_once.max(1),
+            counts: Spans::default(),
+        }
+    }
+
+    /// Numbers of spans so far.
+    #[must_use]
+    pub fn counts(&self) -> Spans {
+        self.counts
+    }
+
+    /// Adds a step, and hands over a request if that is full.
+    ///
+    /// # Errors
+    /// `send` fails.
+    pub fn step(&mut self, recorded: &Recorded, step: Step<'_>, send: Send<'_>) -> io::Result<()> {
         let number = step.thread();
         let thread = self.threads.entry(number).or_insert_with(|| Thread {
             open: Vec::new(),
@@ -101,7 +116,7 @@ impl Batch<'_> {
                 let id = id.unwrap_or_else(|| thread.next(number));
                 let span = thread.call(recorded, id, &call);
                 self.counts.calls += 1;
-                self.add(span)
+                self.add(recorded, span, send)
             }
             Step::Gap {
                 from, to, records, ..
@@ -110,26 +125,30 @@ impl Batch<'_> {
                 let span = thread.gap(recorded, id, (from, to), records);
                 self.counts.gaps += 1;
                 self.counts.lost += records;
-                self.add(span)
+                self.add(recorded, span, send)
             }
         }
     }
 
-    fn add(&mut self, span: Span) -> io::Result<()> {
+    fn add(&mut self, recorded: &Recorded, span: Span, send: Send<'_>) -> io::Result<()> {
         self.spans.push(span);
         match self.spans.len() >= self.at_once {
-            true => self.flush(),
+            true => self.flush(recorded, send),
             false => Ok(()),
         }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Hands over what there is.
+    ///
+    /// # Errors
+    /// `send` fails.
+    pub fn flush(&mut self, recorded: &Recorded, send: Send<'_>) -> io::Result<()> {
         if self.spans.is_empty() {
             return Ok(());
         }
         let request = Traces {
             resource_spans: vec![ResourceSpans {
-                resource: Some(resource(self.recorded)),
+                resource: Some(resource(recorded)),
                 scope_spans: vec![ScopeSpans {
                     scope: Some(scope()),
                     spans: std::mem::take(&mut self.spans),
@@ -137,7 +156,7 @@ impl Batch<'_> {
             }],
         };
         self.counts.requests += 1;
-        (self.send)(&request.encode_to_vec())
+        send(&request.encode_to_vec())
     }
 }
 
