@@ -8,7 +8,7 @@ use hearth_atomics::Ordering;
 use crate::algorithm::Algorithm;
 use crate::counter::{FLAGS, SERIAL, SLEEPERS};
 use crate::halt::{Cause, Halt};
-use crate::trace::{Aborted, Reason, Tracer};
+use crate::trace::{Aborted, Origin, Reason, Tracer};
 use crate::var::{Var, Wide};
 use crate::waiting::Waiting;
 use crate::word::{Word, Words};
@@ -228,10 +228,13 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         algorithm: &'v A,
         waiting: &'v Waiting,
         shared: &<A::Tracer as Tracer>::Shared,
+        origin: Origin,
     ) -> Tx<'v, A> {
         let mut logs = A::take_logs();
         let descriptor = std::ptr::from_ref::<A::Logs>(&logs).addr();
-        A::tracer(&mut logs).open(shared, descriptor);
+        let tracer = A::tracer(&mut logs);
+        tracer.open(shared, descriptor);
+        tracer.origin(origin);
         Tx {
             algorithm,
             waiting,
