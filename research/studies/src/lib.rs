@@ -34,6 +34,7 @@ mod progress;
 pub mod results;
 pub mod study;
 mod surroundings;
+pub mod transactions;
 
 pub use ending::Outcome;
 pub use error::StudyError;
@@ -81,6 +82,11 @@ pub const STUDIES: &[Listed] = &[
         name: "message-passing",
         title: "a section of code under a lock, or by message to who has its data: what caches make of it",
         experiments: study::listed::<message_passing::Experiment>,
+    },
+    Listed {
+        name: "transactions",
+        title: "traces of transactions: what recording costs, and whether it changes who meets whom",
+        experiments: study::listed::<transactions::Experiment>,
     },
 ];
 
