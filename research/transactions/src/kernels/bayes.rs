@@ -174,11 +174,11 @@ fn records(parameters: &Parameters, random: &mut Random) -> Vec<Vec<u64>> {
     let variables = parameters.variables;
     let mut columns = vec![vec![0_u64; parameters.records.div_ceil(64)]; variables];
     let mut parents: Vec<Vec<usize>> = vec![Vec::new(); variables];
-    for variable in 1..variables {
+    for (variable, parents) in parents.iter_mut().enumerate().skip(1) {
         for _ in 0..parameters.parents {
             let parent = random.below(variable);
-            if random.happens(parameters.percent) && !parents[variable].contains(&parent) {
-                parents[variable].push(parent);
+            if random.happens(parameters.percent) && !parents.contains(&parent) {
+                parents.push(parent);
             }
         }
     }

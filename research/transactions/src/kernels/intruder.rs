@@ -170,11 +170,11 @@ fn cut(flow: u32, text: &[u8], random: &mut Random) -> Vec<Packet> {
 }
 
 fn is_attack(text: &[u8]) -> bool {
-    let is_in = |signature: &&str| {
+    let is_in = |signature: &str| {
         let signature = signature.as_bytes();
         text.windows(signature.len()).any(|part| part == signature)
     };
-    SIGNATURES.iter().any(|signature| is_in(&signature))
+    SIGNATURES.into_iter().any(is_in)
 }
 
 impl<A: Algorithm> Kernel for Intruder<A> {

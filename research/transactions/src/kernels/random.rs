@@ -10,14 +10,14 @@ impl Random {
     pub fn new(seed: u64) -> Random {
         let mut random = Random(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         for _ in 0..4 {
-            random.next();
+            random.bits();
         }
         random
     }
 
     /// The next 64 bits.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -28,7 +28,7 @@ impl Random {
     #[inline]
     pub fn below(&mut self, bound: usize) -> usize {
         // The high half of a product: no division.
-        (((self.next() >> 32) as u128 * bound as u128) >> 32) as usize
+        (((self.bits() >> 32) as u128 * bound as u128) >> 32) as usize
     }
 
     /// Whether something happens that does so in this many cases of 100.

@@ -283,7 +283,7 @@ impl<A: Algorithm, S: Set> Sets<A, S> {
     }
 
     fn add(&self, key: usize, random: &mut Random) {
-        let number = random.next();
+        let number = random.bits();
         let is_new = self
             .stm
             .atomically(|tx| self.set.add(tx, key as u64, number));
