@@ -4,6 +4,7 @@
 //! - [`placement`]: a plan, as text, as a picture and as JSON.
 //! - [`run`]: a recorded run beside what its plan expected, as a page.
 //! - [`calls`]: recorded calls, as text and as a page, with one of them drawn.
+//! - [`transactions`]: traces of transactions, as text and as a page.
 //! - [`heaps`] and [`heap_map`]: the heaps of a running process, gathered, and as a picture.
 //!
 //! Charts and pages come from [`hearth_draw`]. This crate must never know the command line, and
@@ -26,3 +27,4 @@ pub mod placement;
 pub mod portrait;
 pub mod run;
 pub mod summary;
+pub mod transactions;

@@ -8,7 +8,7 @@ use crate::attempt::Counts;
 use crate::fault::Planted;
 use crate::halt::{Halt, Stop};
 use crate::lsa::Lsa;
-use crate::trace::Tracer;
+use crate::trace::{Origin, Tracer};
 use crate::tx::Tx;
 use crate::waiting::Waiting;
 
@@ -87,12 +87,34 @@ impl<A: Algorithm> Stm<A> {
     /// A transaction of the same algorithm already runs on this thread; or the body wants to wait
     /// for a change and has read nothing.
     #[inline]
-    pub fn atomically<'v, R>(
+    #[track_caller]
+    pub fn atomically<'v, R>(&'v self, body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Halt>) -> R {
+        self.without_abort(Origin::here(None), body)
+    }
+
+    /// Runs a transaction as [`Stm::atomically`], under a name that traces tell it by. Without one
+    /// it is told by the file and line of the call.
+    ///
+    /// # Panics
+    /// As [`Stm::atomically`].
+    #[inline]
+    #[track_caller]
+    pub fn atomically_at<'v, R>(
         &'v self,
+        name: &'static str,
+        body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Halt>,
+    ) -> R {
+        self.without_abort(Origin::here(Some(name)), body)
+    }
+
+    #[inline]
+    fn without_abort<'v, R>(
+        &'v self,
+        origin: Origin,
         mut body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Halt>,
     ) -> R {
         let result: Result<R, Infallible> =
-            self.try_atomically(move |tx| body(tx).map_err(Stop::Halt));
+            self.run(origin, move |tx| body(tx).map_err(Stop::Halt));
         match result {
             Ok(value) => value,
             Err(never) => match never {},
@@ -122,11 +144,38 @@ impl<A: Algorithm> Stm<A> {
     /// # Panics
     /// As [`Stm::atomically`].
     #[inline]
+    #[track_caller]
     pub fn try_atomically<'v, R, E>(
         &'v self,
+        body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Stop<E>>,
+    ) -> Result<R, E> {
+        self.run(Origin::here(None), body)
+    }
+
+    /// Runs a transaction as [`Stm::try_atomically`], under a name that traces tell it by.
+    ///
+    /// # Errors
+    /// The value that the body aborts with.
+    ///
+    /// # Panics
+    /// As [`Stm::atomically`].
+    #[inline]
+    #[track_caller]
+    pub fn try_atomically_at<'v, R, E>(
+        &'v self,
+        name: &'static str,
+        body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Stop<E>>,
+    ) -> Result<R, E> {
+        self.run(Origin::here(Some(name)), body)
+    }
+
+    #[inline]
+    fn run<'v, R, E>(
+        &'v self,
+        origin: Origin,
         mut body: impl FnMut(&mut Tx<'v, A>) -> Result<R, Stop<E>>,
     ) -> Result<R, E> {
-        let mut tx = Tx::open(&self.algorithm, &self.waiting, &self.traces);
+        let mut tx = Tx::open(&self.algorithm, &self.waiting, &self.traces, origin);
         tx.begin(self.failures_max);
         loop {
             let halt = match body(&mut tx) {

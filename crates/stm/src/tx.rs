@@ -8,7 +8,7 @@ use hearth_atomics::Ordering;
 use crate::algorithm::Algorithm;
 use crate::counter::{FLAGS, SERIAL, SLEEPERS};
 use crate::halt::{Cause, Halt};
-use crate::trace::{Aborted, Reason, Tracer};
+use crate::trace::{Aborted, Origin, Reason, Tracer};
 use crate::var::{Var, Wide};
 use crate::waiting::Waiting;
 use crate::word::{Word, Words};
@@ -228,6 +228,7 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         algorithm: &'v A,
         waiting: &'v Waiting,
         shared: &<A::Tracer as Tracer>::Shared,
+        origin: Origin,
     ) -> Tx<'v, A> {
         let mut tx = Tx {
             algorithm,
@@ -240,7 +241,9 @@ impl<'v, A: Algorithm> Tx<'v, A> {
         };
         // A tracer that panics here leaves the thread its descriptor.
         let descriptor = tx.descriptor();
-        A::tracer(&mut tx.logs).open(shared, descriptor);
+        let tracer = A::tracer(&mut tx.logs);
+        tracer.open(shared, descriptor);
+        tracer.origin(origin);
         tx
     }
 

@@ -22,6 +22,7 @@ fn attempt(start_ns: f64, end_ns: f64, end: End, accesses: &[Access]) -> Attempt
         start_ns,
         end_ns,
         counter: 0,
+        origin: None,
         end,
         accesses: accesses.to_vec(),
     }
@@ -60,6 +61,7 @@ fn example() -> History {
     ];
     History {
         threads: vec![thread("one", 11, one), thread("two", 12, two)],
+        origins: Vec::new(),
         has_accesses: true,
     }
 }
@@ -149,7 +151,7 @@ fn a_recorded_history_comes_back() {
     let vars: Vec<Var<u64>> = (0..4).map(Var::new).collect();
     let work = || {
         for _ in 0..100 {
-            stm.atomically(|tx| {
+            stm.atomically_at("sums", |tx| {
                 let sum = tx.fold(&vars, 0, |sum, one| sum + one)?;
                 tx.write(&vars[1], sum % 1000)
             });
@@ -176,8 +178,16 @@ fn a_recorded_history_comes_back() {
         assert!(commits.iter().all(|commit| commit.sizes() == (4, 1)));
         assert!(commits.iter().all(|it| it.start_ns <= it.end_ns));
         let given_up = abort_of(Reason::User, 0, 0);
-        assert_eq!(thread.attempts.last().expect("one").end, given_up);
+        let last = thread.attempts.last().expect("one");
+        assert_eq!(last.end, given_up);
+        assert!(commits.iter().all(|it| history.origin(it) == "sums"));
+        assert!(history.origin(last).contains("analysis.rs:"));
     }
     let (first, last) = history.span_ns();
     assert!(first >= 0.0 && last - first < 1e11, "{first} to {last}");
+    let text = report(&history);
+    assert!(text.contains("Where transactions begin"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("sums "));
+    let words: Vec<&str> = row.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(words.get(1), Some(&"200"), "{text}");
 }

@@ -58,25 +58,26 @@ fn a_full_trace_has_all_words() {
             });
             stm.atomically(|tx| tx.update(&vars[0], |value| value + 1));
         });
-        assert_eq!(emitted, 10);
+        assert_eq!(emitted, 12);
         let [chunk] = &chunks[..] else {
             panic!("{chunks:?}");
         };
         let (start, commit, aborted) = (kind::START, kind::COMMIT, kind::ABORT);
-        let (read, write) = (kind::READ, kind::WRITE);
+        let (read, write, origin) = (kind::READ, kind::WRITE, kind::ORIGIN);
         let expected = [
-            start, read, write, read, read, aborted, start, read, write, commit,
+            start, origin, read, write, read, read, aborted, start, origin, read, write, commit,
         ];
         assert_eq!(kinds(chunk), expected);
         let access = |nth: usize| [chunk.records[nth][0] & TICKS, chunk.records[nth][1]];
-        assert_eq!(access(1), [address(0), 4]);
-        assert_eq!(access(2), [address(6), 77]);
-        assert_eq!(access(3), [address(4), 4]);
-        assert_eq!(access(4), [address(1), 1]);
-        assert_eq!(unpack_abort(access(5)[1]), Some((Reason::User, 0, 0)));
+        assert_eq!(access(2), [address(0), 4]);
+        assert_eq!(access(3), [address(6), 77]);
+        assert_eq!(access(4), [address(4), 4]);
+        assert_eq!(access(5), [address(1), 1]);
+        assert_eq!(unpack_abort(access(6)[1]), Some((Reason::User, 0, 0)));
         assert_ne!(chunk.note, u32::from(sign_of(0)));
         let time = |nth: usize| chunk.records[nth][0] & TICKS;
-        assert!(time(0) <= time(5) && time(5) <= time(6) && time(6) <= time(9));
+        assert!(time(0) == time(1) && time(0) <= time(6));
+        assert!(time(6) <= time(7) && time(7) <= time(11));
     }
 }
 
@@ -103,7 +104,9 @@ fn a_reduced_trace_has_starts_and_ends_of_all_threads() {
     let (starts, commits) = (of_kind(kind::START), of_kind(kind::COMMIT));
     assert_eq!(commits, 2 * EACH);
     assert_eq!(starts, commits + of_kind(kind::ABORT));
-    assert_eq!(emitted, 2 * starts);
+    // Each chunk says the origin once.
+    assert_eq!(emitted, 2 * starts + of_kind(kind::ORIGIN));
+    assert!(of_kind(kind::ORIGIN) <= chunks.len() as u64);
     let mut threads: Vec<(u32, u32)> = chunks.iter().map(|it| (it.thread, it.note)).collect();
     threads.sort_unstable();
     threads.dedup();
@@ -140,5 +143,5 @@ fn plain_instances_record_into_the_process_journal() {
     });
     let account = session.end();
     let accesses = if cfg!(feature = "trace-full") { 2 } else { 0 };
-    assert_eq!((account.emitted, account.lost), (2 + accesses, 0));
+    assert_eq!((account.emitted, account.lost), (3 + accesses, 0));
 }

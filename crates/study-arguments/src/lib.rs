@@ -33,7 +33,8 @@ Examples:
   hearth study run memcached --quick
   hearth study run event-patterns --quick
   hearth study run message-passing --quick
-  hearth study run monitoring --quick")]
+  hearth study run monitoring --quick
+  hearth study run transactions --quick")]
 pub struct Study {
     #[command(subcommand)]
     pub action: Action,
@@ -47,7 +48,8 @@ pub enum Action {
     Tool(StudyTool),
 }
 
-/// A tool of a study by itself: of nmart but for `events`, `monitored` and `equations`.
+/// A tool of a study by itself: of nmart but for `events`, `monitored`, `transactions` and
+/// `equations`.
 ///
 /// Programs run with the C library's allocator if none is named, but for `characterise`, which
 /// takes First-fit as the source does.
@@ -133,6 +135,7 @@ pub enum Tool {
     },
     Events(EventServer),
     Monitored(MonitoredProgram),
+    Transactions(TransactionsRun),
 }
 
 /// Way in which control passes from sender to receiver.
@@ -233,6 +236,38 @@ pub struct MonitoredProgram {
     pub file: PathBuf,
 }
 
+/// One run of a program of transactions, for the study of that name: figures as JSON
+#[derive(Args, Debug)]
+pub struct TransactionsRun {
+    /// The way to trace: untraced, hearth-full, full-lz4-3ct, …
+    #[arg(value_name = "TRACING")]
+    pub tracing: String,
+
+    /// bank, or the name of a kernel
+    #[arg(value_name = "PROGRAM")]
+    pub program: String,
+
+    /// How many threads
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub threads: usize,
+
+    /// The seed of the input
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// How long the bank runs
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub milliseconds: u32,
+
+    /// Give kernels their inputs for tests
+    #[arg(long)]
+    pub small: bool,
+
+    /// Folder for the trace's files; bytes are counted and thrown away if not given
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
 /// A program to be looked at.
 #[derive(Args, Debug)]
 pub struct OfProgram {
@@ -272,7 +307,9 @@ Examples:
   hearth study run message-passing --quick         a look, in about a minute
   hearth study run message-passing --threads 4,8 --seconds 30 --repeats 20
   hearth study run monitoring --quick              a look, in some minutes
-  hearth study run monitoring --experiment parts --milliseconds 10000")]
+  hearth study run monitoring --experiment parts --milliseconds 10000
+  hearth study run transactions --quick            a look, in about a minute
+  hearth study run transactions --experiment bank --milliseconds 2000")]
 pub struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -284,7 +321,8 @@ pub struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
-    /// in monitoring 10, or 2 with --quick; in the others 7, or 3 with --quick
+    /// in monitoring 10, or 2 with --quick; in transactions 30, or 3 with --quick; in the others 7, or
+    /// 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
@@ -326,8 +364,13 @@ pub struct RunStudy {
     #[arg(long, value_name = "FILE", help_heading = "memcached")]
     pub cachet: Option<PathBuf>,
 
-    /// How long each run counts; 2000 if not given, or 200 with --quick; in monitoring 1000, or 50
-    #[arg(long, value_name = "N", help_heading = "event-patterns, monitoring")]
+    /// How long each run counts. If not given: 2000 in event-patterns, or 200 with --quick; 1000 in
+    /// monitoring, or 50; 500 in transactions, for runs of the bank, or 20
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "event-patterns, monitoring, transactions"
+    )]
     pub milliseconds: Option<u32>,
 
     /// How often each sweep over the sizes is made; once if not given
@@ -382,7 +425,7 @@ impl RunStudy {
     pub fn foreign(&self, study: &str) -> Option<&'static str> {
         const IMPACT: &[&str] = &["cache-impact"];
         const NMART: &[&str] = &["nmart"];
-        const TIMED: &[&str] = &["event-patterns", "monitoring"];
+        const TIMED: &[&str] = &["event-patterns", "monitoring", "transactions"];
         const MEMCACHED: &[&str] = &["memcached"];
         const THREADED: &[&str] = &["memcached", "message-passing"];
         const PASSING: &[&str] = &["message-passing"];

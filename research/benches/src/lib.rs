@@ -16,3 +16,4 @@ pub mod placements;
 pub mod repeatability;
 pub mod runtime;
 pub mod savina;
+pub mod stm;

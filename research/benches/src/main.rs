@@ -21,6 +21,7 @@ mod reorder_command;
 mod runtime_report;
 mod savina_report;
 mod servers_command;
+mod stm_command;
 mod sync_command;
 mod watch_command;
 
@@ -226,6 +227,9 @@ fn small(request: &Request) -> ExitCode {
     let mut grades = grades_command::Grades::default();
     for grade in GRADES.iter().filter(|grade| request.wants(grade.name)) {
         tell(grade.name, grades.check(grade));
+    }
+    if request.wants("stm") {
+        tell("stm", stm_command::check());
     }
     if request.wants(HEAP) {
         let (all, _) = allocators::installed(&request.heap.with);

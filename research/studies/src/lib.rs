@@ -35,6 +35,7 @@ mod progress;
 pub mod results;
 pub mod study;
 mod surroundings;
+pub mod transactions;
 
 pub use ending::Outcome;
 pub use error::StudyError;
@@ -87,6 +88,11 @@ pub const STUDIES: &[Listed] = &[
         name: "monitoring",
         title: "what it costs to look at a program's calls, by part, and what another core takes over",
         experiments: study::listed::<monitoring::Experiment>,
+    },
+    Listed {
+        name: "transactions",
+        title: "traces of transactions: what recording costs, and whether it changes who meets whom",
+        experiments: study::listed::<transactions::Experiment>,
     },
 ];
 

@@ -9,6 +9,7 @@ use hearth_studies::message_passing::{self, MessagePassing};
 use hearth_studies::monitoring::{self, Monitoring};
 use hearth_studies::nmart::{self, Nmart};
 use hearth_studies::study::experiments;
+use hearth_studies::transactions::{self, Transactions};
 use hearth_studies::{STUDIES, StudyError};
 use hearth_study_arguments::{Action, RunStudy};
 use hearth_terminal::failure::Failure;
@@ -97,6 +98,15 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
                 experiments: experiments(names).map_err(failure)?,
             };
             conduct(Monitoring::new(this_program()?), &options, path, resume)
+        }
+        "transactions" => {
+            let options = transactions::TransactionsOptions {
+                quick,
+                repeats,
+                measure_ms: arguments.milliseconds,
+                experiments: experiments(names).map_err(failure)?,
+            };
+            conduct(Transactions::new(this_program()?), &options, path, resume)
         }
         "message-passing" => {
             let study = MessagePassing::new(profile(arguments)?);

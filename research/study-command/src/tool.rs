@@ -18,11 +18,14 @@ use hearth_studies::nmart::launch::{self, Bench, Ended, Launch, Metered, Ran};
 use hearth_studies::nmart::monitor::COLUMNS;
 use hearth_studies::nmart::requests::requests;
 use hearth_studies::nmart::zones::fallback;
+use hearth_studies::transactions::launch::{self as one_run, Asked};
 use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
 use crate::course::{failure, read_profile};
-use hearth_study_arguments::{self as arguments, EventServer, MonitoredProgram, OfProgram, Tool};
+use hearth_study_arguments::{
+    self as arguments, EventServer, MonitoredProgram, OfProgram, Tool, TransactionsRun,
+};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
@@ -72,7 +75,22 @@ pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
         } => equations(*printed, *carrier, profile, sizes),
         Tool::Events(asked) => server(asked),
         Tool::Monitored(asked) => monitored_program(asked),
+        Tool::Transactions(asked) => transactions(asked),
     }
+}
+
+/// Makes one run of the study `transactions`.
+fn transactions(asked: &TransactionsRun) -> Result<(), Failure> {
+    let figures = one_run::figures(&Asked {
+        tracing: asked.tracing.clone(),
+        program: asked.program.clone(),
+        threads: asked.threads.clamp(1, 1024),
+        seed: asked.seed,
+        milliseconds: asked.milliseconds,
+        is_small: asked.small,
+        folder: asked.folder.clone(),
+    });
+    output::write_json(&serde_json::json!(figures.map_err(Failure::input)?))
 }
 
 /// Runs a program with the meter, with our input and output.

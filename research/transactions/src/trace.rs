@@ -170,6 +170,7 @@ pub fn history(threads: &BTreeMap<u32, Vec<Record>>) -> History {
                         start_ns: event.ns,
                         end_ns: event.ns,
                         counter: two,
+                        origin: None,
                         end: End::Commit,
                         accesses: Vec::new(),
                     });

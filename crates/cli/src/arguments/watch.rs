@@ -6,10 +6,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
 
 use super::top::Target;
 
-/// Show the calls that probes recorded, or switch a running program's probes.
+/// Show the calls or transactions that were recorded, or switch a running program's probes.
 ///
-/// A program has probes if it uses the crate hearth-monitor; see the book's page on monitoring. The
-/// file may be read while the program runs, and after it was killed.
+/// A program has probes if it uses the crate hearth-monitor; see the book's page on monitoring. It
+/// has transactions if it uses hearth-stm with a session of traces. The file may be read while the
+/// program runs, and after it was killed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,10 +20,12 @@ Examples:
   hearth watch server.calls --as perfetto --to server.pftrace
   hearth watch server.calls --as otlp --to http://localhost:4318
   hearth watch 1234 --as otlp --to http://localhost:4318 --follow
+  hearth watch bank.stm                            who committed, who killed whom, what was wasted
+  hearth watch bank.stm --as perfetto --to bank.pftrace
   hearth watch 1234 --on 'Server.*' --off '*.get'  switch probes of process 1234
   hearth watch --listen localhost:4000             receive from HEARTH_MONITOR=tcp://localhost:4000")]
 pub(crate) struct Watch {
-    /// The file of recorded calls, or the number of a process
+    /// The file of recorded calls or transactions, or the number of a process
     #[arg(value_name = "FILE|PID", required_unless_present = "listen")]
     pub(crate) of: Option<Target>,
 

@@ -1,4 +1,4 @@
-//! `hearth watch`: recorded calls, and probes of running programs.
+//! `hearth watch`: recorded calls, traces of transactions, and probes of running programs.
 
 mod following;
 mod listening;
@@ -11,6 +11,7 @@ use hearth_calls::formats::otlp::{self, Endpoint, Taken, Unsent};
 use hearth_calls::formats::{self, Unwritten};
 use hearth_monitor::{Outside, Unheard};
 use hearth_report::calls::{self, Calls};
+use hearth_report::transactions::Transactions;
 use hearth_terminal::progress::Progress;
 use hearth_terminal::{Failure, output};
 use hearth_text::date::date;
@@ -40,6 +41,9 @@ pub(crate) fn watch(arguments: &Watch) -> Result<(), Failure> {
             )),
         };
     }
+    if Transactions::are_in(&path) {
+        return transactions(arguments, &path);
+    }
     let progress = Progress::start("reading recorded calls");
     let calls = Calls::of(&path).map_err(|error| Failure::input(error.to_string()))?;
     drop(progress);
@@ -52,6 +56,24 @@ pub(crate) fn watch(arguments: &Watch) -> Result<(), Failure> {
     match &arguments.page {
         Some(page) => output::replace(page, calls::page(&calls).as_bytes()),
         None => output::write(calls::text(&calls, arguments.long)),
+    }
+}
+
+/// Shows traced transactions.
+fn transactions(arguments: &Watch, path: &Path) -> Result<(), Failure> {
+    let progress = Progress::start("reading transactions");
+    let traced = Transactions::of(path)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    drop(progress);
+    match (arguments.form, &arguments.page, &arguments.to) {
+        (Some(Form::Perfetto), _, Some(to)) => output::replace(to, &traced.perfetto()),
+        (Some(Form::Perfetto), _, None) => output::write(traced.perfetto()),
+        (Some(_), ..) => Err(Failure::input(
+            "transactions have one other form: --as perfetto; --page and --json are there, too",
+        )),
+        (None, Some(page), _) => output::replace(page, traced.page().as_bytes()),
+        (None, None, _) if arguments.json => output::write_json(&traced.document()),
+        (None, None, _) => output::write(traced.text()),
     }
 }
 

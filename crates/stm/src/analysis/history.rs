@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hearth_watch::stream::{Clocks, GAP, Log, TICKS};
 
-use crate::trace::{Reason, kind, unpack_abort};
+use crate::trace::{MARK, Reason, kind, unpack_abort};
 
 /// Words read in a row, or a word written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Attempt {
     pub end_ns: f64,
     /// The memory's counter at its beginning.
     pub counter: u64,
+    /// Place in [`History::origins`] of where its transaction began; none if it is unknown.
+    pub origin: Option<usize>,
     /// Its outcome.
     pub end: End,
     /// Its reads and writes in order, if the trace has them.
@@ -91,6 +93,8 @@ pub struct Thread {
 pub struct History {
     /// Its threads.
     pub threads: Vec<Thread>,
+    /// Names of where transactions begin in the program.
+    pub origins: Vec<String>,
     /// Whether it has reads and writes.
     pub has_accesses: bool,
 }
@@ -98,33 +102,76 @@ pub struct History {
 /// A thread's open attempt: the ticks of its start, its counter, its accesses.
 type Open = Option<(u64, u64, Vec<Access>)>;
 
+/// A thread that is read, with the number of its transactions' origin.
+#[derive(Default)]
+struct Reading {
+    thread: Thread,
+    open: Open,
+    origin: Option<u32>,
+}
+
 impl History {
+    /// Whether a stream holds traces of transactions. Reads it up to its first records, so open it
+    /// again for a history.
+    #[must_use]
+    pub fn is_in(mut log: Log) -> bool {
+        log.next_chunk();
+        log.names.values().next().is_some_and(|first| first == MARK)
+    }
+
     /// The history of a stream, from where it is to its end.
     #[must_use]
-    pub fn of_log(mut log: Log) -> History {
+    pub fn of_log(log: Log) -> History {
+        History::with_accounts(log).0
+    }
+
+    /// The history of a stream, and the stream at its end, when its accounts are complete.
+    #[must_use]
+    pub fn with_accounts(mut log: Log) -> (History, Log) {
         let mut history = History::default();
-        let mut threads: BTreeMap<u32, (Thread, Open)> = BTreeMap::new();
+        let mut threads: BTreeMap<u32, Reading> = BTreeMap::new();
         while let Some((missing, chunk)) = log.next_chunk() {
-            let (thread, open) = threads.entry(chunk.thread).or_default();
-            thread.sign = chunk.note as u16;
-            thread.lost += missing;
+            let reading = threads.entry(chunk.thread).or_default();
+            reading.thread.sign = chunk.note as u16;
+            reading.thread.lost += missing;
             if missing > 0 {
-                *open = None;
+                (reading.open, reading.origin) = (None, None);
             }
             for [first, second] in chunk.records {
-                history.has_accesses |= take(thread, open, first, second);
+                history.has_accesses |= reading.take(first, second);
             }
         }
-        for (number, (mut thread, _)) in threads {
+        // One place may have several numbers, and so have calls of a generic function.
+        let mut places: BTreeMap<u32, usize> = BTreeMap::new();
+        for (&number, name) in log.names.iter().filter(|(_, name)| *name != MARK) {
+            let known = history.origins.iter().position(|known| known == name);
+            places.insert(
+                number,
+                known.unwrap_or_else(|| {
+                    history.origins.push(name.clone());
+                    history.origins.len() - 1
+                }),
+            );
+        }
+        for (number, Reading { mut thread, .. }) in threads {
             let name = log.totals.get(&number).map(|total| total.name.as_str());
             thread.name = format!("{} {number}", name.unwrap_or_default());
             for attempt in &mut thread.attempts {
                 attempt.start_ns = ns_of(&log.clocks, attempt.start_ns);
                 attempt.end_ns = ns_of(&log.clocks, attempt.end_ns);
+                let number = attempt.origin.map(|number| number as u32);
+                attempt.origin = number.and_then(|number| places.get(&number).copied());
             }
             history.threads.push(thread);
         }
-        history
+        (history, log)
+    }
+
+    /// The name of where an attempt's transaction began.
+    #[must_use]
+    pub fn origin(&self, attempt: &Attempt) -> &str {
+        let name = attempt.origin.and_then(|place| self.origins.get(place));
+        name.map_or("unknown", String::as_str)
     }
 
     /// The first beginning and the last end.
@@ -139,52 +186,60 @@ impl History {
     }
 }
 
-/// Adds a record to a thread; its attempts have ticks for now. True if it is an access.
-fn take(thread: &mut Thread, open: &mut Open, first: u64, second: u64) -> bool {
-    let (of, low) = ((first >> 56) as u8, first & TICKS);
-    let end = match of {
-        kind::START => {
-            *open = Some((low, second, Vec::new()));
-            return false;
-        }
-        kind::READ | kind::WRITE => {
-            let is_write = of == kind::WRITE;
-            if let Some((_, _, accesses)) = open {
-                accesses.push(Access {
-                    address: low,
-                    words: if is_write { 1 } else { second },
-                    written: is_write.then_some(second),
-                });
+impl Reading {
+    /// Adds a record. Attempts have ticks for times, and numbers for origins for now. True if it is
+    /// an access.
+    fn take(&mut self, first: u64, second: u64) -> bool {
+        let (of, low) = ((first >> 56) as u8, first & TICKS);
+        let end = match of {
+            kind::START => {
+                self.open = Some((low, second, Vec::new()));
+                return false;
             }
-            return true;
-        }
-        kind::COMMIT => End::Commit,
-        kind::ABORT => {
-            let known = unpack_abort(second);
-            End::Abort {
-                reason: known.map(|known| known.0),
-                site: known.map_or(0, |known| known.1),
-                owner: known.map_or(0, |known| known.2),
+            kind::ORIGIN => {
+                self.origin = Some(second as u32);
+                return false;
             }
-        }
-        _ => {
-            if first & !TICKS == GAP {
-                thread.lost += second;
+            kind::READ | kind::WRITE => {
+                let is_write = of == kind::WRITE;
+                if let Some((_, _, accesses)) = &mut self.open {
+                    accesses.push(Access {
+                        address: low,
+                        words: if is_write { 1 } else { second },
+                        written: is_write.then_some(second),
+                    });
+                }
+                return true;
             }
-            *open = None;
-            return false;
+            kind::COMMIT => End::Commit,
+            kind::ABORT => {
+                let known = unpack_abort(second);
+                End::Abort {
+                    reason: known.map(|known| known.0),
+                    site: known.map_or(0, |known| known.1),
+                    owner: known.map_or(0, |known| known.2),
+                }
+            }
+            _ => {
+                if first & !TICKS == GAP {
+                    self.thread.lost += second;
+                }
+                (self.open, self.origin) = (None, None);
+                return false;
+            }
+        };
+        if let Some((start, counter, accesses)) = self.open.take() {
+            self.thread.attempts.push(Attempt {
+                start_ns: start as f64,
+                end_ns: low as f64,
+                counter,
+                origin: self.origin.map(|number| number as usize),
+                end,
+                accesses,
+            });
         }
-    };
-    if let Some((start, counter, accesses)) = open.take() {
-        thread.attempts.push(Attempt {
-            start_ns: start as f64,
-            end_ns: low as f64,
-            counter,
-            end,
-            accesses,
-        });
+        false
     }
-    false
 }
 
 /// The time of a tick, between the readings of the clocks around it.

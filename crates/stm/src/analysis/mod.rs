@@ -11,4 +11,4 @@ mod report;
 pub use conflicts::{Killer, Kills};
 pub use history::{Access, Attempt, End, History, Thread};
 pub use perfetto::perfetto;
-pub use report::report;
+pub use report::{Part, parts, report};

@@ -6,7 +6,7 @@ use hearth_watch::trace::{
 };
 
 use super::conflicts::{Killer, Kills};
-use super::history::{End, History};
+use super::history::{Attempt, End, History};
 
 const SEQUENCE: u32 = 1;
 const PROCESS: u64 = 1;
@@ -41,6 +41,15 @@ fn event(ns: f64, thread: usize, of: i32, name: Option<&str>) -> (f64, TrackEven
     (ns, event)
 }
 
+/// The name of a slice: where the transaction began, and how the attempt ended if not well.
+fn titled(history: &History, attempt: &Attempt, end: &str) -> String {
+    match (attempt.origin, attempt.end) {
+        (None, _) => end.to_owned(),
+        (Some(_), End::Commit) => history.origin(attempt).to_owned(),
+        (Some(_), End::Abort { .. }) => format!("{}, {end}", history.origin(attempt)),
+    }
+}
+
 /// The history as a trace; its messages encode themselves. An arrow begins at a mark on the
 /// killer's track at the time of the abort, and ends at the victim's mark.
 #[must_use]
@@ -62,7 +71,7 @@ pub fn perfetto(history: &History) -> Trace {
                 attempt.start_ns,
                 number,
                 TYPE_SLICE_BEGIN,
-                Some(name),
+                Some(&titled(history, attempt, name)),
             ));
             if let Some(killer) = killer {
                 flows += 1;

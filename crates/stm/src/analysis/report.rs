@@ -11,19 +11,48 @@ const SITES: usize = 10;
 /// Columns of the time line.
 const COLUMNS: usize = 60;
 
-/// Tells commits and aborts, who killed whom, wasted time, sizes, retries, and a time line.
+/// A part of a report: lines of text of even width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its title.
+    pub title: String,
+    /// Its lines.
+    pub text: String,
+}
+
+/// Tells commits and aborts by thread and by where transactions begin, who killed whom, wasted
+/// time, sizes, retries, and a time line.
 #[must_use]
 pub fn report(history: &History) -> String {
+    let parts = parts(history).into_iter();
+    let texts: Vec<String> = parts
+        .map(|part| format!("{}\n{}", part.title, part.text))
+        .collect();
+    texts.join("\n")
+}
+
+/// The parts of a report.
+#[must_use]
+pub fn parts(history: &History) -> Vec<Part> {
     let kills = Kills::of(history);
     let mut text = String::new();
     threads(history, &mut text);
+    origins(history, &mut text);
     reasons(history, &mut text);
     sites(history, &kills, &mut text);
     matrix(history, &kills, &mut text);
+    origin_pairs(history, &kills, &mut text);
     sizes(history, &mut text);
     retries(history, &mut text);
     time_line(history, &mut text);
-    text
+    let split = |part: &str| {
+        let (title, text) = part.split_once('\n').unwrap_or((part, ""));
+        Part {
+            title: title.to_owned(),
+            text: format!("{}\n", text.trim_end_matches('\n')),
+        }
+    };
+    text.split("\n\n").map(split).collect()
 }
 
 fn ms(ns: f64) -> f64 {
@@ -66,6 +95,96 @@ fn threads(history: &History, text: &mut String) {
 fn all(history: &History) -> impl Iterator<Item = (usize, &Attempt)> {
     let threads = history.threads.iter().enumerate();
     threads.flat_map(|(number, thread)| thread.attempts.iter().map(move |it| (number, it)))
+}
+
+/// Commits and aborts by where transactions begin, those that wasted most first.
+fn origins(history: &History, text: &mut String) {
+    #[derive(Default)]
+    struct Row {
+        commits: usize,
+        aborts: usize,
+        useful: f64,
+        wasted: f64,
+    }
+    if history.origins.is_empty() {
+        return;
+    }
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    for (_, attempt) in all(history) {
+        let row = rows.entry(history.origin(attempt)).or_default();
+        let ns = attempt.end_ns - attempt.start_ns;
+        if attempt.end == End::Commit {
+            row.commits += 1;
+            row.useful += ns;
+        } else {
+            row.aborts += 1;
+            row.wasted += ns;
+        }
+    }
+    let mut rows: Vec<(&str, Row)> = rows.into_iter().collect();
+    rows.sort_by(|one, other| other.1.wasted.total_cmp(&one.1.wasted));
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = width.max(20);
+    let _ = writeln!(
+        text,
+        "\nWhere transactions begin\n{:<width$} {:>10} {:>10} {:>8} {:>12} {:>12} {:>7}",
+        "", "commits", "aborts", "aborted", "useful ms", "wasted ms", "wasted"
+    );
+    for (name, row) in rows {
+        let share = |part: f64, rest: f64| 100.0 * part / (part + rest).max(1.0);
+        let _ = writeln!(
+            text,
+            "{name:<width$} {:>10} {:>10} {:>7.1}% {:>12.3} {:>12.3} {:>6.1}%",
+            row.commits,
+            row.aborts,
+            share(row.aborts as f64, row.commits as f64),
+            ms(row.useful),
+            ms(row.wasted),
+            share(row.wasted, row.useful)
+        );
+    }
+}
+
+/// Killed and killers by where their transactions begin. A killer's transaction is the one that its
+/// thread ran, or had committed last, when the victim ended.
+fn origin_pairs(history: &History, kills: &Kills, text: &mut String) {
+    if history.origins.is_empty() {
+        return;
+    }
+    let mut pairs: BTreeMap<(&str, &str), (usize, f64)> = BTreeMap::new();
+    for (victim, attempt) in all(history) {
+        let Some(killer) = kills.killer(victim, attempt) else {
+            continue;
+        };
+        let running = killer.thread().and_then(|thread| {
+            let attempts = &history.threads[thread].attempts;
+            let begun = attempts.partition_point(|it| it.start_ns <= attempt.end_ns);
+            attempts.get(begun.checked_sub(1)?)
+        });
+        let by = running.map_or("unknown", |running| history.origin(running));
+        let pair = pairs.entry((history.origin(attempt), by)).or_default();
+        *pair = (pair.0 + 1, pair.1 + attempt.end_ns - attempt.start_ns);
+    }
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|&(pair, (number, _))| (std::cmp::Reverse(number), pair));
+    let width = |of: fn(&(&str, &str)) -> usize| pairs.iter().map(|(pair, _)| of(pair)).max();
+    let victims = width(|pair| pair.0.len()).unwrap_or(0).max(20);
+    let killers = width(|pair| pair.1.len()).unwrap_or(0).max(20);
+    let _ = writeln!(
+        text,
+        "\nVictims by killer, where their transactions begin\n{:<victims$} {:<killers$} {:>10} {:>12}",
+        "victim", "killer", "aborts", "wasted ms"
+    );
+    for ((victim, killer), (number, ns)) in pairs.iter().take(SITES) {
+        let _ = writeln!(
+            text,
+            "{victim:<victims$} {killer:<killers$} {number:>10} {:>12.3}",
+            ms(*ns)
+        );
+    }
+    if let Some(more) = pairs.len().checked_sub(SITES).filter(|&more| more > 0) {
+        let _ = writeln!(text, "and {more} more");
+    }
 }
 
 fn reasons(history: &History, text: &mut String) {

@@ -7,6 +7,7 @@
 //! reported once it is certain: a commit after the last check of what was read, a read after the
 //! check of its value.
 
+mod origin;
 #[cfg(feature = "trace")]
 mod record;
 #[cfg(feature = "trace")]
@@ -14,12 +15,13 @@ mod recorder;
 #[cfg(feature = "trace")]
 mod session;
 
+pub use origin::Origin;
 #[cfg(feature = "trace")]
 pub use record::{kind, pack_abort, sign_of, unpack_abort};
 #[cfg(feature = "trace")]
 pub use recorder::{Recorder, Target};
 #[cfg(feature = "trace")]
-pub use session::{Account, Options, Session};
+pub use session::{Account, MARK, Options, Session};
 
 /// The cause of an attempt's end without a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +87,10 @@ pub trait Tracer: Default + 'static {
     /// A transaction of an instance begins; its attempts follow.
     #[inline(always)]
     fn open(&mut self, _shared: &Self::Shared, _descriptor: usize) {}
+
+    /// Tells where in the program the transaction begins.
+    #[inline(always)]
+    fn origin(&mut self, _origin: Origin) {}
 
     /// An attempt begins.
     fn start(&mut self, descriptor: usize, counter: u64);

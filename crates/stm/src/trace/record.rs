@@ -5,10 +5,14 @@
 //! 0 start    │ ticks      │ counter                                      │ all
 //! 1 commit   │ ticks      │ counter                                      │ all
 //! 2 abort    │ ticks      │ reason:4 │ sign of the owner:16 │ site / 8:44│ all
+//! 3 origin   │ ticks      │ number of the origin's name                  │ all
 //! 8 read     │ address    │ number of words read in a row                │ full
 //! 9 write    │ address    │ value                                        │ full
 //!   8 bits     56 bits      64 bits
 //! ```
+//!
+//! An origin follows the start whose transaction it is of, with that one's ticks, and holds for all
+//! further ones of its thread. It is left out while it stays the same.
 //!
 //! A thread's *sign* is a number of 16 bits made from its descriptor's address, so that 64 bits
 //! hold an abort. The note of each of the thread's chunks has it, too. Two of eight threads have
@@ -26,6 +30,8 @@ pub mod kind {
     pub const COMMIT: u8 = 1;
     /// An attempt has ended without effect.
     pub const ABORT: u8 = 2;
+    /// The place in the program where the open attempt's transaction began.
+    pub const ORIGIN: u8 = 3;
     /// Words were read.
     pub const READ: u8 = PLACED;
     /// A word was written.

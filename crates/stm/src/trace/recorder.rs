@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hearth_watch::stream::{Journal, Tape};
 
 use super::record::{kind, pack_abort, sign_of};
-use super::{Aborted, Tracer};
+use super::{Aborted, Origin, Tracer};
 
 /// Journal of instances that name none.
 static PROCESS: OnceLock<&'static Journal> = OnceLock::new();
@@ -40,6 +40,12 @@ pub struct Recorder<const FULL: bool> {
     journal: Option<&'static Journal>,
     /// The thread's, which its chunks have as their note.
     sign: u16,
+    /// Key and number of the running transaction's origin, and the number that was recorded last.
+    origin: usize,
+    origin_number: u32,
+    origin_recorded: Option<u32>,
+    /// Numbers of origins by their keys.
+    origins: Vec<(usize, u32)>,
     /// First word read in a row, and the one after the last; equal if there is none.
     run: usize,
     run_end: usize,
@@ -66,6 +72,8 @@ impl<const FULL: bool> Recorder<FULL> {
         if let Some(journal) = self.journal
             && self.tape.turn(journal, u64::from(self.sign))
         {
+            // A reader who misses earlier chunks still learns it.
+            self.origin_recorded = None;
             self.tape.write(first, second);
         }
     }
@@ -94,6 +102,26 @@ impl<const FULL: bool> Recorder<FULL> {
         self.tape.close();
         self.journal = journal;
         self.sign = sign_of(descriptor);
+        self.origin = 0;
+        self.origins.clear();
+        self.origin_recorded = None;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_origin(&mut self, origin: Origin) {
+        let Some(journal) = self.journal else { return };
+        self.origin = origin.key();
+        let known = self.origins.iter().find(|(key, _)| *key == self.origin);
+        self.origin_number = match known {
+            Some(&(_, number)) => number,
+            None => {
+                // The number of the mark stands for a name that found no room.
+                let number = journal.name(&origin.to_string()).unwrap_or(0);
+                self.origins.push((self.origin, number));
+                number
+            }
+        };
     }
 }
 
@@ -114,8 +142,23 @@ impl<const FULL: bool> Tracer for Recorder<FULL> {
     }
 
     #[inline(always)]
+    fn origin(&mut self, origin: Origin) {
+        if origin.key() != self.origin {
+            self.change_origin(origin);
+        }
+    }
+
+    #[inline(always)]
     fn start(&mut self, _: usize, counter: u64) {
-        self.put_now(kind::START, counter);
+        if let Some(journal) = self.journal {
+            let ticks = journal.now();
+            self.put(u64::from(kind::START) << 56 | ticks, counter);
+            if self.origin_recorded != Some(self.origin_number) {
+                let number = self.origin_number;
+                self.put(u64::from(kind::ORIGIN) << 56 | ticks, number.into());
+                self.origin_recorded = Some(number);
+            }
+        }
     }
 
     #[inline(always)]

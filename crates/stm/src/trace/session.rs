@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// in 0.1 ms, so a pause leaves some ten.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// First name of a journal with traces of transactions: what a reader knows them by.
+pub const MARK: &str = "hearth-stm transactions";
+
 /// Choices of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -88,6 +91,7 @@ impl<S: Sink + Send + 'static> Session<S> {
                 })?,
         };
         let journal = Journal::begin(&file, shape, options.law)?;
+        journal.name(MARK);
         let head = Head {
             process: std::process::id(),
             law: options.law,

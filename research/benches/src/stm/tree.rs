@@ -1,27 +1,30 @@
-//! A red-black tree: lookups, and updates that keep its size.
+//! A red-black tree: look-ups, and updates that keep its size.
 //!
-//! `tree [keys=8192] [updates=20] [threads=1] [rounds=5] [ms=500]`: both algorithms, one mutex, and
-//! the crate fast-stm, in turns. `updates` is a percentage; half of the keys are in the tree. All
-//! run the same code of the tree, over different memories; fast-stm has a variable for each node,
-//! which is the fewest it can read. The mutex also guards a `BTreeMap` of the standard library.
-
-mod beside;
+//! All sides run the same code of the tree, over different memories; fast-stm has a variable for
+//! each node, which is the fewest it can read. One mutex also guards a `BTreeMap` of the standard
+//! library.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Mutex;
-use std::time::Duration;
 
-use beside::{Contender, Random, argument, compare};
 use fast_stm::{StmError, TVar, Transaction};
-use hearth_stm::{Algorithm, Lsa, Memory, Norec, RedBlack, Stm, Tree, thread_counts};
+use hearth_stm::{Algorithm, Lsa, Memory, Norec, RedBlack, Stm, Tree};
 
+use super::{Random, Side};
+
+/// Keys, and updates in 100 transactions.
 #[derive(Clone, Copy)]
 struct Work {
     keys: usize,
     updates: usize,
 }
+
+const WORK: Work = Work {
+    keys: 8192,
+    updates: 20,
+};
 
 enum Order {
     Get(u64),
@@ -50,20 +53,39 @@ impl Work {
     }
 }
 
-fn hearth<A: Algorithm>(name: &'static str, work: Work) -> Contender<'static> {
+/// Keys go up in a tree.
+fn right(keys: &[u64]) -> Result<(), String> {
+    match keys.is_sorted_by(|one, other| one < other) && !keys.is_empty() {
+        true => Ok(()),
+        false => Err("the keys are out of order".to_owned()),
+    }
+}
+
+fn hearth<A: Algorithm>(name: &'static str, work: Work) -> Side {
     let stm = Stm::<A>::with_algorithm();
-    let tree = Tree::with_capacity(work.keys);
+    let tree: Tree<u64, u64> = Tree::with_capacity(work.keys);
     for key in work.first_keys() {
         stm.atomically(|tx| tree.insert(tx, key, key));
     }
-    let conflicts = || thread_counts::<A>().conflicts;
-    Contender::new(name, conflicts, move |random| {
-        match work.order(random) {
-            Order::Get(key) => stm.atomically(|tx| tree.get(tx, key)),
-            Order::Insert(key) => stm.atomically(|tx| tree.insert(tx, key, key)),
-            Order::Remove(key) => stm.atomically(|tx| tree.remove(tx, key)),
-        };
-    })
+    Side::new(
+        name,
+        (stm, tree),
+        move |(stm, tree), random| {
+            match work.order(random) {
+                Order::Get(key) => stm.atomically(|tx| tree.get(tx, key)),
+                Order::Insert(key) => stm.atomically(|tx| tree.insert(tx, key, key)),
+                Order::Remove(key) => stm.atomically(|tx| tree.remove(tx, key)),
+            };
+        },
+        |(stm, tree)| {
+            let keys = stm.atomically(|tx| {
+                let mut keys = Vec::new();
+                tree.visit(tx, |key, _| keys.push(key))?;
+                Ok(keys)
+            });
+            right(&keys)
+        },
+    )
 }
 
 fn order(key: u64) -> impl Fn(u64) -> Ordering {
@@ -129,38 +151,64 @@ impl Memory for Plain {
     }
 }
 
-fn mutex(work: Work) -> Contender<'static> {
-    let mut nodes = Plain {
-        nodes: vec![Node::default()],
-        free: Vec::new(),
-    };
-    for key in work.first_keys() {
-        let Ok(_) = RedBlack(&mut nodes).insert(order(key), key, key);
+impl Plain {
+    fn new(work: Work) -> Plain {
+        let mut nodes = Plain {
+            nodes: vec![Node::default()],
+            free: Vec::new(),
+        };
+        for key in work.first_keys() {
+            let Ok(_) = RedBlack(&mut nodes).insert(order(key), key, key);
+        }
+        nodes
     }
-    let tree = Mutex::new(nodes);
-    Contender::new(
+
+    fn serve(&mut self, work: Order) {
+        let mut tree = RedBlack(self);
+        let Ok(_) = match work {
+            Order::Get(key) => tree.get(order(key)),
+            Order::Insert(key) => tree.insert(order(key), key, key),
+            Order::Remove(key) => tree.remove(order(key)),
+        };
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let mut keys = Vec::new();
+        let Ok(()) = RedBlack(self).visit(|key, _| keys.push(key));
+        right(&keys)
+    }
+}
+
+fn mutex(work: Work) -> Side {
+    Side::new(
         "mutex",
-        || 0,
-        move |random| {
-            let work = work.order(random);
-            let mut nodes = tree.lock().expect("nobody panics");
-            let mut tree = RedBlack(&mut *nodes);
-            let Ok(_) = match work {
-                Order::Get(key) => tree.get(order(key)),
-                Order::Insert(key) => tree.insert(order(key), key, key),
-                Order::Remove(key) => tree.remove(order(key)),
-            };
+        Mutex::new(Plain::new(work)),
+        move |tree, random| {
+            let order = work.order(random);
+            tree.lock().expect("nobody panics").serve(order);
         },
+        |tree| tree.lock().expect("nobody panics").check(),
     )
 }
 
-fn b_tree(work: Work) -> Contender<'static> {
+fn parking_lot(work: Work) -> Side {
+    Side::new(
+        "parking_lot",
+        parking_lot::Mutex::new(Plain::new(work)),
+        move |tree, random| {
+            let order = work.order(random);
+            tree.lock().serve(order);
+        },
+        |tree| tree.lock().check(),
+    )
+}
+
+fn b_tree(work: Work) -> Side {
     let map: BTreeMap<u64, u64> = work.first_keys().map(|key| (key, key)).collect();
-    let map = Mutex::new(map);
-    Contender::new(
+    Side::new(
         "b-tree",
-        || 0,
-        move |random| {
+        Mutex::new(map),
+        move |map, random| {
             let work = work.order(random);
             let mut map = map.lock().expect("nobody panics");
             match work {
@@ -169,6 +217,7 @@ fn b_tree(work: Work) -> Contender<'static> {
                 Order::Remove(key) => map.remove(&key),
             };
         },
+        |_| Ok(()),
     )
 }
 
@@ -260,51 +309,57 @@ fn lane(lanes: usize) -> usize {
     PLACE.with(|place| std::ptr::from_ref(place).addr() >> 12) % lanes
 }
 
-fn fast_stm(work: Work) -> Contender<'static> {
-    const LANES: u32 = 4;
-    let nodes: Vec<TVar<Node>> = (0..=2 * work.keys)
-        .map(|_| TVar::new(Node::default()))
-        .collect();
-    let lanes: Vec<TVar<u32>> = (0..LANES).map(|_| TVar::new(0)).collect();
-    fn peer<'t>(
-        tx: &'t mut Transaction,
-        nodes: &'t [TVar<Node>],
-        lanes: &'t [TVar<u32>],
-    ) -> Peer<'t> {
-        let visited = 0;
-        Peer {
-            tx,
-            visited,
-            nodes,
-            lanes,
-        }
-    }
-    for node in 1..nodes.len() as u32 {
-        let lane = &lanes[(node % LANES) as usize];
-        fast_stm::atomically(|tx| {
-            let links = tx.read(lane)?.into();
-            tx.write(
-                &nodes[node as usize],
-                Node {
+/// Nodes and lanes that transactions of fast-stm share.
+struct Shared {
+    nodes: Vec<TVar<Node>>,
+    lanes: Vec<TVar<u32>>,
+}
+
+impl Shared {
+    fn new(work: Work) -> Shared {
+        const LANES: u32 = 4;
+        let shared = Shared {
+            nodes: (0..=2 * work.keys)
+                .map(|_| TVar::new(Node::default()))
+                .collect(),
+            lanes: (0..LANES).map(|_| TVar::new(0)).collect(),
+        };
+        for node in 1..shared.nodes.len() as u32 {
+            let lane = &shared.lanes[(node % LANES) as usize];
+            fast_stm::atomically(|tx| {
+                let links = tx.read(lane)?.into();
+                let free = Node {
                     links,
                     ..Node::default()
-                },
-            )?;
-            tx.write(lane, node)
-        });
+                };
+                tx.write(&shared.nodes[node as usize], free)?;
+                tx.write(lane, node)
+            });
+        }
+        for key in work.first_keys() {
+            fast_stm::atomically(|tx| RedBlack(&mut shared.peer(tx)).insert(order(key), key, key));
+        }
+        shared
     }
-    for key in work.first_keys() {
-        fast_stm::atomically(|tx| {
-            RedBlack(&mut peer(tx, &nodes, &lanes)).insert(order(key), key, key)
-        });
+
+    fn peer<'t>(&'t self, tx: &'t mut Transaction) -> Peer<'t> {
+        Peer {
+            tx,
+            visited: 0,
+            nodes: &self.nodes,
+            lanes: &self.lanes,
+        }
     }
-    Contender::new(
+}
+
+fn fast_stm(work: Work) -> Side {
+    Side::new(
         "fast-stm",
-        || 0,
-        move |random| {
+        Shared::new(work),
+        move |shared, random| {
             let work = work.order(random);
             fast_stm::atomically(|tx| {
-                let mut nodes = peer(tx, &nodes, &lanes);
+                let mut nodes = shared.peer(tx);
                 let mut tree = RedBlack(&mut nodes);
                 match work {
                     Order::Get(key) => tree.get(order(key)),
@@ -313,26 +368,17 @@ fn fast_stm(work: Work) -> Contender<'static> {
                 }
             });
         },
+        |_| Ok(()),
     )
 }
 
-fn main() {
-    let work = Work {
-        keys: argument("keys", 8192),
-        updates: argument("updates", 20),
-    };
-    let contenders = [
-        hearth::<Lsa>("lsa", work),
-        hearth::<Norec>("norec", work),
-        b_tree(work),
-        mutex(work),
-        fast_stm(work),
-    ];
-    let duration = Duration::from_millis(argument("ms", 500) as u64);
-    compare(
-        &contenders,
-        argument("threads", 1),
-        argument("rounds", 5),
-        duration,
-    );
+pub(super) fn sides() -> Vec<Side> {
+    vec![
+        hearth::<Lsa>("lsa", WORK),
+        hearth::<Norec>("norec", WORK),
+        mutex(WORK),
+        parking_lot(WORK),
+        b_tree(WORK),
+        fast_stm(WORK),
+    ]
 }
