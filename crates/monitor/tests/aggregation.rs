@@ -183,7 +183,7 @@ fn open_calls_are_counted() {
 fn few_blocks() {
     let Some(file) = role() else { return };
     // A root, a directory and one table.
-    let options = Options::aggregate_to(&file).on("*").buffer(3 * 24 << 10);
+    let options = Options::aggregate_to(&file).on("*").buffer(3 * (24 << 10));
     let monitor = Monitor::begin(options).expect("it begins");
     (0..100).for_each(|_| {
         outer(1);
