@@ -9,7 +9,7 @@ use hearth_machine::profile::Carrier;
 use hearth_published::source::{Access, Parameters, Slope, Type, printed};
 use hearth_studies::StudyError;
 use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
-use hearth_studies::monitoring::monitored::{Asked, monitored};
+use hearth_studies::monitoring::monitored::{self, monitored};
 use hearth_studies::monitoring::ways::Way;
 use hearth_studies::nmart::allocators::{Allocator, find};
 use hearth_studies::nmart::characterise::{Character, QUANTITIES, characterise};
@@ -333,7 +333,7 @@ fn server(asked: &EventServer) -> Result<(), Failure> {
 
 /// The program of monitoring.
 fn monitored_program(asked: &MonitoredProgram) -> Result<(), Failure> {
-    let asked = Asked {
+    let asked = monitored::Asked {
         // The parser takes its names only.
         way: Way::named(&asked.way).unwrap_or(Way::Plain),
         is_synchronous: asked.synchronous,
