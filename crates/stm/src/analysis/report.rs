@@ -46,10 +46,13 @@ pub fn parts(history: &History) -> Vec<Part> {
     retries(history, &mut text);
     time_line(history, &mut text);
     let split = |part: &str| {
-        let (title, text) = part.split_once('\n').unwrap_or((part, ""));
+        let (title, text) = part
+            .trim_matches('\n')
+            .split_once('\n')
+            .unwrap_or((part, "none"));
         Part {
-            title: title.to_owned(),
-            text: format!("{}\n", text.trim_end_matches('\n')),
+            title: title.trim_matches('\n').to_owned(),
+            text: format!("{text}\n"),
         }
     };
     text.split("\n\n").map(split).collect()

@@ -1,4 +1,4 @@
-//! Whether two figures are the same up to a bound: two one-sided tests (TOST).
+//! Test that two figures are the same up to a bound: two one-sided tests (TOST).
 //!
 //! That a difference is not significant shows nothing; few and noisy runs never differ
 //! significantly. So the question is turned round. The runs of a contender are paired with those of

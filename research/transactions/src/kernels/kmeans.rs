@@ -62,7 +62,7 @@ pub(super) struct Kmeans<A: Algorithm> {
     /// The centre of each point.
     member: Vec<AtomicU32>,
     centres: RwLock<Vec<f64>>,
-    /// Where they were at first.
+    /// The centres before the first round.
     first: Vec<f64>,
     /// For each centre the number of its points and the sums of their coordinates.
     sums: Vec<Var<i64>>,

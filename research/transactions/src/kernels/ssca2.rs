@@ -37,7 +37,7 @@ pub(super) struct Ssca2<A: Algorithm> {
     stm: Stm<A>,
     threads: usize,
     edges: Vec<(u32, u32)>,
-    /// Where the edges into each vertex begin in `sources`.
+    /// First place of the edges into each vertex in `sources`.
     begins: Vec<usize>,
     degrees: Vec<Var<u32>>,
     sources: Vec<Var<u32>>,

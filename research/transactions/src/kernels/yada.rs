@@ -2,9 +2,10 @@
 //!
 //! After the place of Yada among the published kernels, with a simpler rule than Ruppert's: a
 //! triangle whose longest edge is too long for its place is cut through the middle of that edge,
-//! and so is the neighbour there; if the neighbour has a longer edge, that goes first. A transaction
-//! takes a triangle from a queue, walks over longer and longer edges to the last, cuts the two
-//! triangles there, and queues what is still too large. What it reads and writes is the cavity.
+//! and so is the neighbour there; if the neighbour has a longer edge, that goes first. A
+//! transaction takes a triangle from a queue, walks over longer and longer edges to the last, cuts
+//! the two triangles there, and queues what is still too large. What it reads and writes is the
+//! cavity.
 
 use std::sync::{Mutex, PoisonError};
 
