@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hearth_stm::trace::{Options, Recorder, Session, Silent, Tracer};
@@ -265,7 +266,15 @@ fn recorded<const FULL: bool>(
 
 fn written<const FULL: bool>(form: Form, task: &Task) -> Result<(Ran, u64, u64), String> {
     let plan = Arc::new(Plan::new(task.folder.clone(), form));
-    let ran = go::<Traced<Lsa, Paper<FULL>>>(Some(Arc::clone(&plan)), task)?;
+    let target = Some(Arc::clone(&plan));
+    // In a thread of its own, which makes the input and checks the result: a thread stores the rest
+    // of its trace when it ends.
+    let ran = thread::scope(|scope| {
+        let running = scope.spawn(|| go::<Traced<Lsa, Paper<FULL>>>(target, task));
+        running
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     Ok((ran, plan.bytes(), 0))
 }
 
