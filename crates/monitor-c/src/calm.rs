@@ -37,8 +37,8 @@ unsafe extern "C" {
 const DISABLE: c_int = 1;
 
 /// Keeps the calling thread from being cancelled, which would unwind through Rust. A cancellation
-/// that is due comes after this is dropped: at the next cancellation point, or, in a thread that may
-/// be cancelled at any time, within the drop, where it ends the process.
+/// that is due comes after this is dropped: at the next cancellation point, or, in a thread that
+/// may be cancelled at any time, within the drop, where it ends the process.
 pub(crate) struct Uncancelled {
     before: c_int,
     /// It stays with its thread.

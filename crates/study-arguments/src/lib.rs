@@ -321,8 +321,8 @@ pub struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
-    /// in monitoring 10, or 2 with --quick; in transactions 30, or 3 with --quick; in the others 7, or
-    /// 3 with --quick
+    /// in monitoring 10, or 2 with --quick; in transactions 30, or 3 with --quick; in the others 7,
+    /// or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
