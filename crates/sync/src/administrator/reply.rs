@@ -283,7 +283,7 @@ mod tests {
         let (send, receive) = sync_channel::<Reply<u32>>(0);
         let answering = thread::spawn(move || receive.into_iter().for_each(|reply| reply.send(3)));
         let mut late = 0;
-        for _ in 0..100_000 {
+        for _ in 0..30_000 {
             let (reply, mut answer) = Reply::new(Wait::park());
             answer.source = Some(Source {
                 ending: Arc::clone(&ending),
