@@ -8,14 +8,10 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fs::File;
 
 use hearth_watch::stream::components::{BEGINS, DEPTHS, ENDS, KIND, NTH, Word, kind_and_depth};
-use hearth_watch::stream::{Chunk, GAP, TICKS, chunk_at};
+use hearth_watch::stream::{Chunk, TICKS, chunk_at, is_gap};
 
 use crate::recorded::Recorded;
 use crate::steps::{OpenCalls, Step};
-
-fn is_gap(first: u64) -> bool {
-    first >> 56 == GAP >> 56
-}
 
 /// Number of records after which a component's numbers repeat.
 const NUMBERS: u64 = 1 << 16;
@@ -77,6 +73,7 @@ impl Found {
                     self.components.entry(component).or_default();
                 }
                 KIND => {
+                    is_ours = true;
                     let word = Word::of(second);
                     let component = self.components.entry(word.component).or_default();
                     component.kind = word.name;

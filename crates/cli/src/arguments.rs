@@ -190,6 +190,7 @@ Examples:
   hearth run server.isf --passes 100 --seed 7
   hearth run weather.isf --device temp=readings.txt
   hearth run server.isf --report report.html --trace server.pftrace
+  hearth run server.isf --calls server.calls --probes 'Server.*'
   hearth run server.isf --simulate 42
   hearth run server.isf --simulate 1..1000 --schedule bad.schedule
   hearth run echo.isf -- one two < lines.txt

@@ -8,7 +8,9 @@ use super::top::Target;
 
 /// Show the calls or transactions that were recorded, or switch a running program's probes.
 ///
-/// A program has probes if it uses the crate hearth-monitor; see the book's page on monitoring. It
+/// A program in Rust has probes if it uses the crate hearth-monitor, one in Insense if it was run
+/// with --calls or built with --probes, one in C or C++ if it was compiled with
+/// -finstrument-functions and has libhearth_monitor; see the book's page on monitoring. A program
 /// has transactions if it uses hearth-stm with a session of traces. The file may be read while the
 /// program runs, and after it was killed.
 #[derive(Args, Debug)]

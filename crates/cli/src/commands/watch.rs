@@ -1,13 +1,13 @@
 //! `hearth watch`: recorded calls, traces of transactions, and probes of running programs.
 
+mod collector;
 mod following;
 mod listening;
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use hearth_calls::formats::otlp::{self, Endpoint, Taken, Unsent};
+use hearth_calls::formats::otlp;
 use hearth_calls::formats::{self, Unwritten};
 use hearth_monitor::{Outside, Unheard};
 use hearth_report::calls::{self, Calls};
@@ -19,6 +19,7 @@ use hearth_text::{cause, counted};
 
 use crate::arguments::top::Target;
 use crate::arguments::watch::{Form, Watch};
+use collector::{AT_ONCE, Collector};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<(), Failure> {
     if let Some(address) = &arguments.listen {
@@ -147,34 +148,12 @@ fn needed<'a>(to: Option<&'a Path>, form: &str, example: &str) -> Result<&'a Pat
     to.ok_or_else(|| Failure::input(format!("say where to: --as {form} --to {example}")))
 }
 
-/// Spans and data points of a request.
-pub(super) const AT_ONCE: usize = 4_000;
-
 fn post(calls: &Calls, to: &Path) -> Result<(), Failure> {
-    let endpoint = Endpoint::at(&to.to_string_lossy());
-    let rejected = Cell::new(0);
-    let note = |taken: Result<Taken, Unsent>| -> io::Result<()> {
-        let taken = taken.map_err(|error| io::Error::other(error.to_string()))?;
-        rejected.set(rejected.get() + taken.rejected);
-        Ok(())
-    };
-    let recorded = &calls.recorded;
-    let spans = otlp::spans(recorded, AT_ONCE, &mut |body| {
-        note(endpoint.post_spans(body))
-    });
-    let spans = spans.map_err(unwritten)?;
-    let mut send = |body: &[u8]| note(endpoint.post_metrics(body));
-    otlp::metrics(recorded, &calls.tree, AT_ONCE, &mut send).map_err(unwritten)?;
-    let rejected = match rejected.get() {
-        0 => String::new(),
-        more => format!("; the collector rejected {more}"),
-    };
-    output::tell(format!(
-        "{} and {} as spans in {}{rejected}",
-        counted(spans.calls as usize, "call"),
-        counted(spans.gaps as usize, "gap"),
-        counted(spans.requests as usize, "request"),
-    ));
+    let collector = Collector::at(to);
+    let mut send = |body: &[u8]| collector.spans(body);
+    let spans = otlp::spans(&calls.recorded, AT_ONCE, &mut send).map_err(unwritten)?;
+    collector.figures(&calls.recorded, &calls.tree)?;
+    output::tell(collector.told(spans));
     Ok(())
 }
 

@@ -41,7 +41,8 @@ pub const GAP: u64 = 0xff << 56;
 pub const PLACED: u8 = 8;
 
 /// Whether a record of this first word stands for lost ones.
-pub(crate) fn is_gap(first: u64) -> bool {
+#[must_use]
+pub fn is_gap(first: u64) -> bool {
     first & !TICKS == GAP
 }
 

@@ -54,7 +54,7 @@ pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk
 pub use counter::Counter;
 pub use full::Full;
 pub use journal::Journal;
-pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS};
+pub use layout::{GAP, Law, NAME, PLACED, RECORDS_MIN, Shape, THREADS_MAX, TICKS, is_gap};
 pub use reader::{Log, Unread, chunk_at};
 pub use remains::Remains;
 pub use tally::Tally;

@@ -1,48 +1,24 @@
 //! Sends the calls of a program that runs to a collector of OpenTelemetry.
 
-use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hearth_calls::formats::otlp::{self, Endpoint, SpanBatch, Taken, Unsent};
+use hearth_calls::formats::otlp::SpanBatch;
 use hearth_calls::{Following, Recorded, Tree};
 use hearth_terminal::{Failure, output};
-use hearth_text::counted;
 
-use super::{AT_ONCE, unwritten};
+use super::collector::{AT_ONCE, Collector};
 
 /// Time between two looks at the file, and two requests with figures.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const FIGURES_EVERY: Duration = Duration::from_secs(10);
 
-/// A collector, and what it rejected.
-struct Collector {
-    endpoint: Endpoint,
-    rejected: Cell<u64>,
-}
-
-impl Collector {
-    fn note(&self, taken: Result<Taken, Unsent>) -> io::Result<()> {
-        let taken = taken.map_err(|error| io::Error::other(error.to_string()))?;
-        self.rejected.set(self.rejected.get() + taken.rejected);
-        Ok(())
-    }
-
-    fn figures(&self, recorded: &Recorded, tree: &Tree) -> Result<(), Failure> {
-        let mut send = |body: &[u8]| self.note(self.endpoint.post_metrics(body));
-        otlp::metrics(recorded, tree, AT_ONCE, &mut send).map_err(unwritten)
-    }
-}
-
 pub(super) fn send(path: &Path, to: &Path) -> Result<(), Failure> {
     let unreadable = |error: hearth_calls::Unreadable| Failure::input(error.to_string());
     let unsent = |error: io::Error| Failure::environment(error.to_string());
-    let collector = Collector {
-        endpoint: Endpoint::at(&to.to_string_lossy()),
-        rejected: Cell::new(0),
-    };
+    let collector = Collector::at(to);
     let recorded = Recorded::open(path).map_err(unreadable)?;
     if !recorded.tallies().is_empty() {
         return send_figures(path, &collector);
@@ -55,7 +31,7 @@ pub(super) fn send(path: &Path, to: &Path) -> Result<(), Failure> {
     }
     let mut following = Following::open(path).map_err(unreadable)?;
     let (mut batch, mut tree) = (SpanBatch::new(AT_ONCE), Tree::default());
-    let mut send = |body: &[u8]| collector.note(collector.endpoint.post_spans(body));
+    let mut send = |body: &[u8]| collector.spans(body);
     let mut figures = Instant::now();
     loop {
         // It may end while its calls are read: then these are read once more.
@@ -84,17 +60,8 @@ pub(super) fn send(path: &Path, to: &Path) -> Result<(), Failure> {
         }
         thread::sleep(LOOK_EVERY);
     }
-    let rejected = match collector.rejected.get() {
-        0 => String::new(),
-        more => format!("; the collector rejected {more}"),
-    };
-    let counts = batch.counts();
-    output::tell(format!(
-        "{} and {} as spans in {}{rejected}; the program has ended",
-        counted(counts.calls as usize, "call"),
-        counted(counts.gaps as usize, "gap"),
-        counted(counts.requests as usize, "request"),
-    ));
+    let told = collector.told(batch.counts());
+    output::tell(format!("{told}; the program has ended"));
     Ok(())
 }
 
