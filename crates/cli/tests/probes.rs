@@ -230,6 +230,33 @@ fn mistakes_are_told() {
     assert!(text(&output.stderr).contains("could not read HEARTH_MONITOR: 'lwa'"));
 }
 
+/// Ctrl-C while the writer is behind: what was recorded is stored before the process ends.
+#[test]
+fn an_interrupted_program_ends_its_recording() {
+    let folder = empty_folder("probes-interrupted");
+    let endless = SHOP
+        .replace("served == 200", "served == 0 - 1")
+        .replace("n == 100 then", "n == 0 - 1 then");
+    fs::write(folder.join("shop.isf"), endless).expect("it is written");
+    let built = run(&["build", "shop.isf", "--probes", "*"], &folder);
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let mut command = std::process::Command::new(folder.join("shop"));
+    let file = folder.join("shop.calls");
+    command.env("HEARTH_MONITOR", format!("file={}", file.display()));
+    let mut program = command.spawn().expect("it starts");
+    while fs::metadata(&file).map_or(0, |data| data.len()) < 1_000_000 {
+        std::thread::yield_now();
+    }
+    let interrupt = std::process::Command::new("kill")
+        .args(["-INT", &program.id().to_string()])
+        .status();
+    assert!(interrupt.expect("there is a kill").success());
+    assert_eq!(program.wait().expect("it ends").code(), Some(130));
+    let output = run(&["watch", "shop.calls"], &folder);
+    let shown = text(&output.stdout);
+    assert!(!shown.contains("did not end in order"), "{shown}");
+}
+
 /// A program without probes has nothing of a monitor in it.
 #[test]
 fn programs_without_probes_carry_nothing() {

@@ -1,7 +1,9 @@
 //! The ways a program ends. Each flushes its output first.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use hearth_sys::descriptor::{self, STDERR};
 
@@ -23,6 +25,11 @@ pub(crate) const PIPE_CLOSED: i32 = 128 + 13;
 
 /// Process-wide, as the end of the process is.
 static AT_EXIT: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
+/// The first thread that leaves.
+static LEAVING: OnceLock<ThreadId> = OnceLock::new();
+/// Time that actions may take when another thread ends the process, too: a writer of calls has
+/// megabytes to store.
+const LEAVING_MAX: Duration = Duration::from_secs(5);
 static UNCAUGHT: AtomicBool = AtomicBool::new(false);
 /// Nonzero: the exit code of an end that a signal has begun.
 static ENDING: AtomicI32 = AtomicI32::new(0);
@@ -65,6 +72,11 @@ pub(crate) fn end(code: i32) -> ! {
 
 #[expect(clippy::disallowed_methods, reason = "the one way out of the process")]
 pub(crate) fn leave(code: i32) -> ! {
+    // The first thread that leaves runs the actions; another one must not cut them off.
+    let here = thread::current().id();
+    if *LEAVING.get_or_init(|| here) != here {
+        thread::sleep(LEAVING_MAX);
+    }
     // Taken out before the calls: an action may end the process itself.
     let mut actions = std::mem::take(&mut *lock(&AT_EXIT));
     while let Some(action) = actions.pop() {
