@@ -244,7 +244,7 @@ fn an_interrupted_program_ends_its_recording() {
     let file = folder.join("shop.calls");
     command.env("HEARTH_MONITOR", format!("file={}", file.display()));
     let mut program = command.spawn().expect("it starts");
-    while fs::metadata(&file).map_or(0, |data| data.len()) < 1_000_000 {
+    while fs::metadata(&file).map_or(0, |data| data.len()) < 6_000_000 {
         std::thread::yield_now();
     }
     let interrupt = std::process::Command::new("kill")
