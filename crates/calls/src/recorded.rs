@@ -22,6 +22,7 @@ pub struct Recorded {
     tallies: BTreeMap<Option<u32>, Tally>,
     homeless: u64,
     has_ended: bool,
+    writer: String,
     damages: Vec<String>,
     found: Found,
 }
@@ -137,6 +138,7 @@ impl Recorded {
             tallies: log.tallies.clone(),
             homeless: log.homeless,
             has_ended: log.has_ended,
+            writer: log.writer.clone(),
             damages: log.damages.clone(),
             found: Found::default(),
         }
@@ -253,6 +255,12 @@ impl Recorded {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    /// The last place of the writer's thread, and why; empty if it was left to the scheduler.
+    #[must_use]
+    pub fn writer(&self) -> &str {
+        &self.writer
     }
 
     /// Damaged places of the file.

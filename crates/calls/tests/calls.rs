@@ -166,7 +166,7 @@ fn with_a_gap() -> Vec<u8> {
         [END | 100, a],
         [110, c],
     ];
-    let (tape, mut depth) = (Tape::new(), 0_u64);
+    let (tape, mut depth) = (Tape::new(), 0_u32);
     for [first, second] in records {
         if !tape.write(first, second) {
             assert!(tape.turn(journal, depth) && tape.write(first, second));

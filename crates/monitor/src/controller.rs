@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use hearth_beside::Beside;
 use hearth_sys::affinity;
 use hearth_sys::file_lock;
 use hearth_sys::refused::Refused;
@@ -24,7 +25,7 @@ use hearth_watch::stream::{
 };
 
 use crate::here;
-use crate::options::{Destination, Mode, Options};
+use crate::options::{Core, Destination, Mode, Options};
 use crate::probe::{Probe, probes};
 use crate::rules::{Rule, is_on};
 use crate::switches;
@@ -469,18 +470,23 @@ impl Sink for Chunks {
 fn start(
     journal: &'static Journal,
     writer: Arc<Mutex<AnyWriter>>,
-    core: Option<usize>,
+    core: Core,
     is_synchronous: bool,
 ) -> Result<JoinHandle<()>, Refused> {
     let builder = thread::Builder::new().name("hearth-monitor".into());
     let thread = builder.spawn(move || {
         // However it ends: threads that wait for a block must not wait for a writer that is gone.
         let _closes = Closes(journal);
-        if let Some(core) = core {
+        if let Core::One(core) = core {
             let _ = affinity::pin_current(core);
         }
         here::quietly(|| {
+            let is_modelled = core == Core::Modelled && !is_synchronous;
+            let mut beside = is_modelled.then(|| Beside::new(journal.block_bytes()));
             while write(journal, &writer, is_synchronous) {
+                if let Some(beside) = &mut beside {
+                    settle(beside, &mut lock(&writer));
+                }
                 if let Some(rule) = switches::heard(journal) {
                     let on = add_rule(rule);
                     switches::answer(journal, on);
@@ -492,6 +498,16 @@ fn start(
         let next = "raise the limit (ulimit -u)";
         Refused::new("start", "a monitor's thread", &error, next)
     })
+}
+
+/// Moves the writer's thread, which calls this, near the threads that record.
+fn settle(beside: &mut Beside, writer: &mut AnyWriter) {
+    for (cpu, blocks) in writer.filled() {
+        beside.count(cpu, blocks);
+    }
+    if let Some(place) = beside.settle() {
+        writer.note_place(place);
+    }
 }
 
 /// Closes a journal when it is dropped.

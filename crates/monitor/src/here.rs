@@ -385,7 +385,7 @@ impl Here {
             self.tape.write_gap(first & TICKS);
         }
         if !self.tape.write(first, name) {
-            if self.tape.turn(journal, u64::from(depth)) {
+            if self.tape.turn(journal, depth) {
                 self.tape.write(first, name);
             }
             controller::store_now(journal);

@@ -34,6 +34,17 @@ pub enum Mode {
     Synchronous,
 }
 
+/// Place of the thread that stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// Near the threads that record, by the model of the machine.
+    #[default]
+    Modelled,
+    /// Wherever the scheduler puts it.
+    Any,
+    One(usize),
+}
+
 /// Options of a monitor.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -42,7 +53,7 @@ pub struct Options {
     pub(crate) law: Law,
     pub(crate) buffer: Option<u64>,
     pub(crate) rules: Vec<Rule>,
-    pub(crate) core: Option<usize>,
+    pub(crate) core: Core,
     pub(crate) follows_children: bool,
     pub(crate) encoding: Encoding,
     pub(crate) program: Option<String>,
@@ -60,7 +71,7 @@ impl Options {
             law: Law::default(),
             buffer: None,
             rules: Vec::new(),
-            core: None,
+            core: Core::default(),
             follows_children: false,
             encoding: Encoding::Calls,
             program: None,
@@ -119,11 +130,21 @@ impl Options {
         }
     }
 
-    /// Pins the writer's thread to a core.
+    /// Pins the writer's thread to a core. Otherwise it stays near the threads that record, where
+    /// the model of the machine says that reading costs least; see [`hearth_beside`].
     #[must_use]
     pub fn writer_on(self, core: usize) -> Options {
         Options {
-            core: Some(core),
+            core: Core::One(core),
+            ..self
+        }
+    }
+
+    /// Leaves the place of the writer's thread to the scheduler.
+    #[must_use]
+    pub fn writer_anywhere(self) -> Options {
+        Options {
+            core: Core::Any,
             ..self
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use hearth_text::near::nearest;
 use hearth_watch::stream::Law;
 
-use crate::options::{Destination, Mode, Options};
+use crate::options::{Core, Destination, Mode, Options};
 use crate::rules::Rule;
 
 /// Name of the variable.
@@ -58,7 +58,7 @@ impl Options {
     /// | `buffer=BYTES` | bytes of blocks, with K, M or G |
     /// | `on=PATTERN`, `off=PATTERN` | rules; the last that matches decides |
     /// | `mode=async`, `mode=sync` | the writer: a thread of its own, or who fills a block |
-    /// | `core=N` | the writer's core |
+    /// | `core=N`, `core=any`, `core=near` | the writer's core; any; or near the threads that record, as it is otherwise |
     /// | `children=off`, `children=follow` | children of forks, for C and C++ |
     ///
     /// All probes are on if there is no rule, or if the first one is `off`. A pattern cannot have
@@ -112,7 +112,7 @@ impl Options {
                         [("async", Mode::Asynchronous), ("sync", Mode::Synchronous)],
                     )?;
                 }
-                "core" => options.core = Some(core(value)?),
+                "core" => options.core = core(value)?,
                 "children" => {
                     options.follows_children =
                         choice(item, value, [("off", false), ("follow", true)])?;
@@ -176,13 +176,17 @@ fn bytes(text: &str) -> Result<u64, Misread> {
     })
 }
 
-fn core(text: &str) -> Result<usize, Misread> {
+fn core(text: &str) -> Result<Core, Misread> {
     let wrong = |_| {
         Misread(format!(
-            "'{text}' is no core; write its number, from 0, as lscpu shows it"
+            "'{text}' is no core; write its number, from 0, as lscpu shows it, or any or near"
         ))
     };
-    text.parse().map_err(wrong)
+    match text {
+        "any" => Ok(Core::Any),
+        "near" => Ok(Core::Modelled),
+        _ => text.parse().map(Core::One).map_err(wrong),
+    }
 }
 
 fn choice<T: Copy>(item: &str, value: &str, choices: [(&str, T); 2]) -> Result<T, Misread> {
@@ -227,13 +231,17 @@ mod tests {
         let name = format!("/tmp/{}.calls", std::process::id());
         assert_eq!(options.to, Destination::File(name.into()));
         assert_eq!((options.law, options.buffer), (Law::Sample, Some(3 << 20)));
-        assert_eq!((options.mode, options.core), (Mode::Synchronous, Some(1)));
+        let one = Core::One(1);
+        assert_eq!((options.mode, options.core), (Mode::Synchronous, one));
         assert!(options.follows_children());
         let on = ["other", "help", "Shelp"].map(|name| is_on(&options.rules, name));
         assert_eq!(on, [true, false, true]);
         for text in ["tcp://here:4000,law=block", "law=block,tcp=here:4000"] {
             let options = Options::parse(text).expect("it is right");
             assert_eq!(options.to, Destination::Tcp("here:4000".into()));
+        }
+        for (text, core) in [("x,core=any", Core::Any), ("x,core=near", Core::Modelled)] {
+            assert_eq!(Options::parse(text).expect("it is right").core, core);
         }
         let options = Options::parse("x.calls,on=S*").expect("it is right");
         assert!(!is_on(&options.rules, "other") && !options.follows_children());

@@ -9,6 +9,7 @@
 //! - [`forms`]: graphs and placements for other tools, and graphs from them.
 //! - [`talk`]: the placement with the least predicted cost.
 //! - [`baselines`]: other algorithms, to start from and to compare with.
+//! - [`helper`]: the place of a thread that reads what others write.
 //! - [`policy`]: the policies by name; [`adapt`]: following a running program.
 //! - [`plan`]: a placement with its reasons, alternatives, and whether it matters.
 //!
@@ -44,6 +45,7 @@ pub mod baselines;
 pub mod cost;
 pub mod forms;
 pub mod graph;
+pub mod helper;
 pub mod patterns;
 pub mod plan;
 pub mod policy;

@@ -15,6 +15,7 @@ pub struct Transactions {
     /// Records emitted, stored and lost, over all threads.
     account: [u64; 3],
     has_ended: bool,
+    writer: String,
     damages: Vec<String>,
 }
 
@@ -43,6 +44,7 @@ impl Transactions {
                 sum(|(total, _)| total.lost()) + homeless,
             ],
             has_ended: log.has_ended,
+            writer: log.writer,
             damages: log.damages,
         })
     }
@@ -62,6 +64,9 @@ impl Transactions {
     /// Notes on what is missing, in sentences.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.damages.clone();
+        if !self.writer.is_empty() {
+            notes.push(format!("The writer ran on {}.", self.writer));
+        }
         if !self.has_ended {
             notes.push("The program did not end in order, or still runs.".to_owned());
         }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
+use hearth_beside::Beside;
+
 use crate::codec::Codec;
 use crate::record::{BYTES, Record};
 use crate::ring::Ring;
@@ -141,9 +143,14 @@ impl Output {
                     let mut target = plan.file(&format!("{thread}-{nth}.blocks"));
                     let ring = Arc::clone(&ring);
                     std::thread::spawn(move || {
-                        while let Some((number, block)) = ring.take_full() {
-                            target.put_block((thread, number), codec, &block);
-                            ring.give_back(block);
+                        let mut beside = Beside::new(elements * BYTES);
+                        while let Some(full) = ring.take_full() {
+                            if let Some(cpu) = full.cpu {
+                                beside.count(cpu, 1);
+                            }
+                            beside.settle();
+                            target.put_block((thread, full.number), codec, &full.block);
+                            ring.give_back(full.block);
                         }
                     })
                 };

@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use hearth_sys::affinity;
+
 /// Blocks of one worker.
 pub(crate) struct Ring {
     state: Mutex<State>,
@@ -13,10 +15,18 @@ pub(crate) struct Ring {
     filled: Condvar,
 }
 
+/// A block for a compressor.
+pub(crate) struct Full {
+    pub(crate) number: u32,
+    pub(crate) block: Vec<u8>,
+    /// The CPU on which the worker filled it, if the system says.
+    pub(crate) cpu: Option<usize>,
+}
+
 #[derive(Default)]
 struct State {
     free: Vec<Vec<u8>>,
-    full: VecDeque<(u32, Vec<u8>)>,
+    full: VecDeque<Full>,
     /// Number of blocks handed over.
     handed: u32,
     is_closed: bool,
@@ -42,10 +52,11 @@ impl Ring {
 
     /// Hands over a full block under the next number.
     pub(crate) fn hand_over(&self, block: Vec<u8>) {
+        let cpu = affinity::current();
         let mut state = self.lock();
         let number = state.handed;
         state.handed += 1;
-        state.full.push_back((number, block));
+        state.full.push_back(Full { number, block, cpu });
         drop(state);
         self.filled.notify_one();
     }
@@ -64,8 +75,8 @@ impl Ring {
         }
     }
 
-    /// Takes the oldest full block with its number; waits for one. None at the end.
-    pub(crate) fn take_full(&self) -> Option<(u32, Vec<u8>)> {
+    /// Takes the oldest full block; waits for one. None at the end.
+    pub(crate) fn take_full(&self) -> Option<Full> {
         let mut state = self.lock();
         loop {
             if let Some(full) = state.full.pop_front() {

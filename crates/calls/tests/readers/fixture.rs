@@ -100,7 +100,7 @@ fn recording(directory: &Temporary, threads: &[(&str, u32, &[u32])]) -> Recorded
 }
 
 fn record(journal: &'static Journal, names: [u64; 4], calls: u32, samples: bool) {
-    let (tape, mut depth) = (Tape::new(), 0_u64);
+    let (tape, mut depth) = (Tape::new(), 0_u32);
     let mut step = |first: u64, name: u64| {
         let first = first | journal.now();
         if tape.has_left_out() {

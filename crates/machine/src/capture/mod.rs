@@ -179,18 +179,11 @@ impl Capture {
     /// Collects all files that match [`PATTERNS`], and the limits of the caller's control groups.
     ///
     /// ```
-    /// use hearth_machine::capture::{Capture, Source};
+    /// use hearth_machine::capture::Capture;
     ///
-    /// struct TwoCpus;
-    /// impl Source for TwoCpus {
-    ///     fn read(&mut self, path: &str) -> Option<String> {
-    ///         (path == "/sys/devices/system/cpu/online").then(|| "0-1\n".to_owned())
-    ///     }
-    ///     fn list(&mut self, _: &str) -> Vec<String> {
-    ///         Vec::new()
-    ///     }
-    /// }
-    /// let reading = Capture::gather(&mut TwoCpus).read()?;
+    /// let read = |path: &str| (path == "/sys/devices/system/cpu/online").then(|| "0-1\n".into());
+    /// let list = |_: &str| Vec::new();
+    /// let reading = Capture::gather(&mut (read, list)).read()?;
     /// assert_eq!(reading.topology.threads().len(), 2);
     /// assert!(!reading.notes.is_empty(), "each missing file is noted");
     /// # Ok::<(), hearth_machine::capture::CaptureError>(())

@@ -93,6 +93,21 @@ pub trait Source {
     fn list(&mut self, folder: &str) -> Vec<String>;
 }
 
+/// Two functions: one reads, one lists.
+impl<R, L> Source for (R, L)
+where
+    R: FnMut(&str) -> Option<String>,
+    L: FnMut(&str) -> Vec<String>,
+{
+    fn read(&mut self, path: &str) -> Option<String> {
+        (self.0)(path)
+    }
+
+    fn list(&mut self, folder: &str) -> Vec<String> {
+        (self.1)(folder)
+    }
+}
+
 pub(super) fn gather(source: &mut dyn Source) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     let mut files = BTreeMap::new();

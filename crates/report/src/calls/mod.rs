@@ -170,6 +170,9 @@ impl Calls {
         if self.are_added_up() {
             remarks.push(self.remark_on_sums());
         }
+        if !self.recorded.writer().is_empty() {
+            remarks.push(format!("The writer ran on {}.", self.recorded.writer()));
+        }
         for damage in self.recorded.damages() {
             remarks.push(format!("In the file, {damage}."));
         }

@@ -70,7 +70,7 @@ impl<const FULL: bool> Recorder<FULL> {
     #[inline(never)]
     fn put_slow(&mut self, first: u64, second: u64) {
         if let Some(journal) = self.journal
-            && self.tape.turn(journal, u64::from(self.sign))
+            && self.tape.turn(journal, u32::from(self.sign))
         {
             // A reader who misses earlier chunks still learns it.
             self.origin_recorded = None;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hearth_beside::Beside;
 use hearth_sys::refused::Refused;
 use hearth_sys::shared;
 use hearth_watch::stream::{Encoding, Head, Journal, Law, Shape, Sink, Writer};
@@ -103,7 +104,14 @@ impl<S: Sink + Send + 'static> Session<S> {
         };
         let mut writer = Writer::new(journal, sink, head, options.encoding);
         let work = move || {
+            let mut beside = Beside::new(journal.block_bytes());
             while writer.step(PATIENCE) {
+                for (cpu, blocks) in writer.filled() {
+                    beside.count(cpu, blocks);
+                }
+                if let Some(place) = beside.settle() {
+                    writer.note_place(place);
+                }
                 if journal.blocks_free() > journal.blocks() / 2 && !journal.is_closed() {
                     std::thread::sleep(PAUSE);
                 }

@@ -10,6 +10,7 @@
 //! still open then.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::layout::{GAP, TICKS, is_gap};
 use super::numbers::{Bytes, put, signed, unsigned};
@@ -119,6 +120,11 @@ struct Known {
 }
 
 impl Known {
+    fn clear(&mut self) {
+        (self.next, self.deep) = (0, 0);
+        self.open.clear();
+    }
+
     /// Number and depth of the next record, if none is missing.
     fn expected(&self, kind: u8) -> (u16, u32) {
         let depth = match kind {
@@ -137,23 +143,74 @@ impl Known {
     }
 }
 
-/// State that packing and unpacking share.
+/// State that packing and unpacking share, of one chunk. Another chunk may use its memory.
 #[derive(Default)]
-struct Before {
+pub(super) struct Before {
     ticks: u64,
+    /// The component of the last record, and its place in `known`.
     component: u32,
-    known: HashMap<u32, Known>,
+    place: usize,
+    /// Places in `known`, of which the first `used` are in use.
+    places: HashMap<u32, usize, BuildHasherDefault<Mixed>>,
+    known: Vec<Known>,
+    used: usize,
+}
+
+/// Hash of a component's number: nobody chooses these to collide.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed.rotate_left(26);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Before {
+    fn clear(&mut self) {
+        self.places.clear();
+        (self.ticks, self.component, self.used) = (0, 0, 0);
+    }
+
+    /// Makes a component the last one, and gives what is known of it. Its records come in runs.
+    #[inline]
     fn known(&mut self, component: u32) -> &mut Known {
-        self.known.entry(component).or_default()
+        if self.used == 0 || component != self.component {
+            self.place = *self.places.entry(component).or_insert(self.used);
+            self.component = component;
+        }
+        if self.place == self.used {
+            self.used += 1;
+            match self.known.get_mut(self.place) {
+                Some(former) => former.clear(),
+                None => self.known.push(Known::default()),
+            }
+        }
+        &mut self.known[self.place]
     }
 }
 
 /// Appends records, and gives their number.
-pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -> u32 {
-    let (mut before, mut count) = (Before::default(), 0);
+pub(super) fn pack(
+    records: impl Iterator<Item = [u64; 2]>,
+    before: &mut Before,
+    out: &mut Vec<u8>,
+) -> u32 {
+    before.clear();
+    let mut count = 0;
     for [first, second] in records {
         count += 1;
         let ticks = first & TICKS;
@@ -167,6 +224,7 @@ pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -
             }
             BEGINS | ENDS | KIND => {
                 let word = Word::of(second);
+                let last = before.component;
                 let known = before.known(word.component);
                 let code = match kind {
                     BEGINS => packed::BEGINS,
@@ -186,7 +244,7 @@ pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -
                     out,
                     step | code | if is_expected { 0 } else { packed::PLACED },
                 );
-                put_component(out, &mut before.component, word.component);
+                put_component(out, last, word.component);
                 if !is_expected {
                     put(out, u64::from(word.number));
                     put(out, u64::from(depth));
@@ -198,7 +256,8 @@ pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -
             NTH if depth == 0 => {
                 let (component, nth) = Word::of_nth(second);
                 put(out, step | packed::NTH);
-                put_component(out, &mut before.component, component);
+                put_component(out, before.component, component);
+                before.known(component);
                 put(out, u64::from(nth));
             }
             _ => {
@@ -211,10 +270,11 @@ pub(super) fn pack(records: impl Iterator<Item = [u64; 2]>, out: &mut Vec<u8>) -
     count
 }
 
-fn put_component(out: &mut Vec<u8>, last: &mut u32, component: u32) {
-    let step = u64::from(component).wrapping_sub(u64::from(*last));
-    put(out, signed(step));
-    *last = component;
+fn put_component(out: &mut Vec<u8>, last: u32, component: u32) {
+    put(
+        out,
+        signed(u64::from(component).wrapping_sub(u64::from(last))),
+    );
 }
 
 /// The records that [`pack`] wrote. None if they are damaged.
@@ -228,7 +288,8 @@ pub(super) fn unpack(mut bytes: Bytes<'_>, count: usize) -> Option<Vec<[u64; 2]>
         records.push(match code {
             packed::GAP => [GAP | before.ticks, bytes.number()?],
             packed::NTH => {
-                let component = component(&mut bytes, &mut before.component)?;
+                let component = component(&mut bytes, before.component)?;
+                before.known(component);
                 let nth = u32::try_from(bytes.number()?).ok()?;
                 [first(NTH, 0, before.ticks), Word::nth(component, nth)]
             }
@@ -242,7 +303,7 @@ pub(super) fn unpack(mut bytes: Bytes<'_>, count: usize) -> Option<Vec<[u64; 2]>
                     packed::KIND => KIND,
                     _ => ENDS,
                 };
-                let component = component(&mut bytes, &mut before.component)?;
+                let component = component(&mut bytes, before.component)?;
                 let ticks = before.ticks;
                 let known = before.known(component);
                 let (number, depth) = match word & packed::PLACED {
@@ -273,10 +334,9 @@ pub(super) fn unpack(mut bytes: Bytes<'_>, count: usize) -> Option<Vec<[u64; 2]>
     bytes.0.is_empty().then_some(records)
 }
 
-fn component(bytes: &mut Bytes<'_>, last: &mut u32) -> Option<u32> {
-    let component = u64::from(*last).wrapping_add(unsigned(bytes.number()?));
-    *last = u32::try_from(component).ok()?;
-    Some(*last)
+fn component(bytes: &mut Bytes<'_>, last: u32) -> Option<u32> {
+    let component = u64::from(last).wrapping_add(unsigned(bytes.number()?));
+    u32::try_from(component).ok()
 }
 
 #[cfg(test)]
@@ -316,8 +376,11 @@ mod tests {
             [first(NTH, 3, 3), 5],
             record(BEGINS, 3, 20, (12, 9), 1),
         ];
+        // One that another chunk has used.
+        let mut before = Before::default();
+        pack(records.iter().rev().copied(), &mut before, &mut Vec::new());
         let mut bytes = Vec::new();
-        assert_eq!(pack(records.iter().copied(), &mut bytes), 13);
+        assert_eq!(pack(records.iter().copied(), &mut before, &mut bytes), 13);
         assert_eq!(unpack(Bytes(&bytes), records.len()), Some(records.clone()));
         for end in 0..bytes.len() {
             assert_eq!(unpack(Bytes(&bytes[..end]), records.len()), None);
@@ -331,7 +394,7 @@ mod tests {
             record(kind, 0, 60 * u64::from(nth), (12, nth), 3)
         });
         let mut bytes = Vec::new();
-        pack(records, &mut bytes);
+        pack(records, &mut Before::default(), &mut bytes);
         assert!(bytes.len() <= 4000, "{}", bytes.len());
     }
 }

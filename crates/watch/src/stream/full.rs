@@ -34,8 +34,16 @@ impl Full {
 
     /// The thread's word from the moment when it opened the block.
     #[must_use]
-    pub fn note(&self) -> u64 {
-        self.word(block::NOTE)
+    pub fn note(&self) -> u32 {
+        self.word(block::NOTE) as u32
+    }
+
+    /// The CPU on which the thread opened it, if the system said.
+    #[must_use]
+    pub fn cpu(&self) -> Option<usize> {
+        (self.word(block::NOTE) >> 32)
+            .checked_sub(1)
+            .map(|cpu| cpu as usize)
     }
 
     /// Its records, in the order of writing.

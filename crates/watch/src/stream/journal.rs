@@ -157,6 +157,12 @@ impl Journal {
         self.words[header::BLOCKS].load(Ordering::Relaxed) as usize
     }
 
+    /// Bytes of a block.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        8 * self.words[header::BLOCK_WORDS].load(Ordering::Relaxed) as usize
+    }
+
     /// Number of free blocks, a moment ago.
     #[inline]
     pub fn blocks_free(&self) -> usize {
@@ -269,7 +275,7 @@ impl Journal {
     }
 
     /// Opens a block for the calling thread, by the law.
-    pub(super) fn open(&self, slot: usize, kept: u64, lost: u64, note: u64) -> Option<usize> {
+    pub(super) fn open(&self, slot: usize, kept: u64, lost: u64, note: u32) -> Option<usize> {
         // Only a guess; a thread that finds nothing asks again at its next record.
         if self.blocks_free() == 0 && matches!(self.law, Law::DropNewest | Law::Sample) {
             return None;
@@ -307,7 +313,9 @@ impl Journal {
         words[block::THREAD].store(slot as u64 | thread << 32, Ordering::Relaxed);
         words[block::FIRST].store(kept + lost, Ordering::Relaxed);
         words[block::KEPT].store(kept, Ordering::Relaxed);
-        words[block::NOTE].store(note, Ordering::Relaxed);
+        // 0 stands for no CPU.
+        let cpu = affinity::current().map_or(0, |cpu| cpu as u64 + 1);
+        words[block::NOTE].store(u64::from(note) | cpu << 32, Ordering::Relaxed);
         words[block::STATE].store(state::OPEN, Ordering::Release);
         self.thread_word(slot, thread::BLOCK)
             .store(number as u64 + 1, Ordering::Release);

@@ -121,7 +121,8 @@ pub(crate) mod block {
     pub(crate) const THREAD: usize = 1;
     /// Number of records that the thread emitted before.
     pub(crate) const FIRST: usize = 2;
-    /// A word of the thread's user from the moment when it opened the block.
+    /// A number by the thread's user from the moment when it opened the block; and above 32 bits,
+    /// one more than the CPU on which it did.
     pub(crate) const NOTE: usize = 3;
     /// One more than the number of blocks handed over before.
     pub(crate) const ORDER: usize = 4;

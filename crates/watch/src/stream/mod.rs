@@ -34,6 +34,7 @@
 
 mod calls;
 mod chunk;
+mod chunks;
 mod columns;
 pub mod components;
 mod counter;
@@ -50,7 +51,8 @@ mod wire;
 mod words;
 mod writer;
 
-pub use chunk::{Chunk, Chunks, Clocks, Damage, Encoding, Head, Said, write_chunk};
+pub use chunk::{Chunk, Clocks, Encoding, Head, Said, write_chunk};
+pub use chunks::{Chunks, Damage};
 pub use counter::Counter;
 pub use full::Full;
 pub use journal::Journal;

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::chunk::{Chunk, Chunks, Clocks, Damage, Head, Said};
+use super::chunk::{Chunk, Clocks, Head, Said};
+use super::chunks::{Chunks, Damage};
 use super::remains::Remains;
 use super::tally::{Tallies, Tally};
 use super::words::Total;
@@ -28,6 +29,8 @@ pub struct Log {
     pub tallies: BTreeMap<Option<u32>, Tally>,
     /// The same of the journal, which has newer ones.
     newest: Tallies,
+    /// The writer's last place, in words; empty if nothing chose it.
+    pub writer: String,
     /// Damaged places, in words.
     pub damages: Vec<String>,
     chunks: Chunks<Box<dyn Read>>,
@@ -117,6 +120,7 @@ impl Log {
             has_ended: false,
             tallies: BTreeMap::new(),
             newest: BTreeMap::new(),
+            writer: String::new(),
             damages: Vec::new(),
             chunks,
             last_at: None,
@@ -168,6 +172,7 @@ impl Log {
                 Some(Ok(Said::Tally(name, tally))) => {
                     self.tallies.insert(name, tally);
                 }
+                Some(Ok(Said::Writer(place))) => self.writer = place,
                 Some(Ok(Said::End(homeless))) => {
                     self.has_ended = true;
                     self.homeless = homeless;

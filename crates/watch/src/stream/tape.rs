@@ -84,7 +84,7 @@ impl Tape {
     /// lost, and counted here. `note` is a word that the chunk of the new block will have.
     #[cold]
     #[inline(never)]
-    pub fn turn(&self, journal: &'static Journal, note: u64) -> bool {
+    pub fn turn(&self, journal: &'static Journal, note: u32) -> bool {
         if !self.join(journal) {
             journal.count_homeless();
             return false;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::chunk::{Encoding, Head, Said, append_records, write_chunk};
+use super::chunk::{Encoding, Head, Packing, Said, append_records, write_chunk};
 use super::full::Full;
 use super::journal::Journal;
 use super::layout::Law;
@@ -161,7 +161,7 @@ pub struct Writer<S> {
     names: usize,
     /// The same once `out` is stored. Others may add names meanwhile.
     names_after: usize,
-    payload: Vec<u8>,
+    packing: Packing,
     out: Vec<u8>,
     accounted: Instant,
     head: Head,
@@ -174,6 +174,12 @@ pub struct Writer<S> {
     unstored: usize,
     failure: Option<io::Error>,
     is_whole: bool,
+    /// Number of blocks by the CPU where they were opened, since the last call of
+    /// [`filled`](Writer::filled).
+    filled: Vec<(usize, u64)>,
+    /// The place of the writer's thread, in words; and whether it is stored.
+    place: String,
+    place_is_stored: bool,
 }
 
 impl<S: Sink> Writer<S> {
@@ -185,7 +191,7 @@ impl<S: Sink> Writer<S> {
             encoding,
             names: 0,
             names_after: 0,
-            payload: Vec::new(),
+            packing: Packing::default(),
             out: Vec::new(),
             accounted: Instant::now(),
             head,
@@ -195,12 +201,25 @@ impl<S: Sink> Writer<S> {
             unstored: 0,
             failure: None,
             is_whole: false,
+            filled: Vec::new(),
+            place: String::new(),
+            place_is_stored: true,
         }
     }
 
     /// The last reason for which the sink took no more, since the last call.
     pub fn failure(&mut self) -> Option<io::Error> {
         self.failure.take()
+    }
+
+    /// Number of blocks stored since the last call, by the CPU where a thread began to fill them.
+    pub fn filled(&mut self) -> Vec<(usize, u64)> {
+        std::mem::take(&mut self.filled)
+    }
+
+    /// Tells readers of the file about the place of the writer's thread.
+    pub fn note_place(&mut self, place: String) {
+        (self.place, self.place_is_stored) = (place, false);
     }
 
     /// The sink.
@@ -254,14 +273,20 @@ impl<S: Sink> Writer<S> {
 
     /// Stores one block, or counts it as refused.
     pub fn store(&mut self, full: Full) {
+        if let Some(cpu) = full.cpu() {
+            match self.filled.iter_mut().find(|(known, _)| *known == cpu) {
+                Some((_, count)) => *count += 1,
+                None => self.filled.push((cpu, 1)),
+            }
+        }
         self.out.clear();
         self.put_beginnings();
-        let place = (full.thread(), full.first(), full.note() as u32);
+        let place = (full.thread(), full.first(), full.note());
         append_records(
             place,
             self.encoding,
             full.records(),
-            &mut self.payload,
+            &mut self.packing,
             &mut self.out,
         );
         if !self.flush() {
@@ -359,10 +384,11 @@ impl<S: Sink> Writer<S> {
         self.is_whole
     }
 
-    /// The head and new names: before the records that need them.
+    /// The head and new names, before the records that need them; and the writer's place.
     fn put_beginnings(&mut self) {
         if self.sink.begins_anew() {
             (self.has_begun, self.names) = (false, 0);
+            self.place_is_stored = self.place.is_empty();
             self.unstored = self.totals.len();
         }
         if !self.has_begun {
@@ -372,6 +398,10 @@ impl<S: Sink> Writer<S> {
         self.names_after = after;
         if !names.is_empty() {
             write_chunk(&Said::Names(names), self.encoding, &mut self.out);
+        }
+        if !self.place_is_stored {
+            let place = Said::Writer(self.place.clone());
+            write_chunk(&place, self.encoding, &mut self.out);
         }
     }
 
@@ -383,6 +413,7 @@ impl<S: Sink> Writer<S> {
             Ok(()) => {
                 self.has_begun = true;
                 self.names = self.names_after;
+                self.place_is_stored = true;
                 true
             }
             Err(error) => {

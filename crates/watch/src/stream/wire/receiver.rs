@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 use super::{FRAME_MAX, MAGIC, PATIENCE, REFUSED, read_u64, write_u64s};
-use crate::stream::chunk::{Encoding, Head, Outline, Said, outline, write_chunk};
+use crate::stream::chunk::{Encoding, Head, Said, write_chunk};
+use crate::stream::chunks::{Outline, outline};
 
 /// Receives from programs.
 pub struct Receiver {
