@@ -7,7 +7,7 @@ mod support;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -167,21 +167,11 @@ fn calls_for_ever() {
     }
 }
 
-/// A program that is ended with the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_killed_writer() {
     let folder = support::empty_folder("losses-killed");
     let file = folder.join("killed.calls");
-    let child = Killed(
+    let child = support::Killed(
         child("calls_for_ever", &file, BUFFER, 0)
             .spawn()
             .expect("it starts"),

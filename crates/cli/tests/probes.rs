@@ -5,12 +5,13 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
-use support::{empty_folder, files, hearth, root};
+use support::{empty_folder, files, hearth, root, run_in, text};
 
 /// Two servers and two clients; procedures of components and outside, procedures that wait and
 /// call such, one as a value, an exception, selects and stops.
@@ -75,22 +76,9 @@ connect s2.requests to c2.asks
 connect s2.replies to c2.answers
 "#;
 
-fn run(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = hearth();
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("HEARTH_MONITOR");
-    command.output().expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// The figures of a file of calls.
 fn figures(file: &str, folder: &Path) -> Value {
-    let output = run(&["watch", file, "--json"], folder);
+    let output = run_in(folder, &["watch", file, "--json"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -116,7 +104,8 @@ fn shop(name: &str) -> std::path::PathBuf {
 fn every_call_is_recorded() {
     let folder = shop("probes-all");
     for carrier in ["workers", "threads"] {
-        let output = run(
+        let output = run_in(
+            &folder,
             &[
                 "run",
                 "shop.isf",
@@ -125,7 +114,6 @@ fn every_call_is_recorded() {
                 "--carrier",
                 carrier,
             ],
-            &folder,
         );
         assert_eq!(text(&output.stderr), "");
         assert_eq!(text(&output.stdout), "198\n198\n");
@@ -157,7 +145,8 @@ fn every_call_is_recorded() {
 #[test]
 fn patterns_choose() {
     let folder = shop("probes-some");
-    let output = run(
+    let output = run_in(
+        &folder,
         &[
             "run",
             "shop.isf",
@@ -168,7 +157,6 @@ fn patterns_choose() {
             "--probes",
             "*.send",
         ],
-        &folder,
     );
     assert_eq!(text(&output.stderr), "");
     let calls = calls(&figures("shop.calls", &folder));
@@ -197,7 +185,7 @@ fn patterns_choose() {
 fn mistakes_are_told() {
     let folder = shop("probes-mistakes");
     let told = |arguments: &[&str], code: i32, message: &str| {
-        let output = run(arguments, &folder);
+        let output = run_in(&folder, arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         let error = text(&output.stderr);
         assert!(error.contains(message), "{arguments:?}: {error}");
@@ -238,7 +226,7 @@ fn an_interrupted_program_ends_its_recording() {
         .replace("served == 200", "served == 0 - 1")
         .replace("n == 100 then", "n == 0 - 1 then");
     fs::write(folder.join("shop.isf"), endless).expect("it is written");
-    let built = run(&["build", "shop.isf", "--probes", "*"], &folder);
+    let built = run_in(&folder, &["build", "shop.isf", "--probes", "*"]);
     assert!(built.status.success(), "{}", text(&built.stderr));
     let mut command = std::process::Command::new(folder.join("shop"));
     let file = folder.join("shop.calls");
@@ -252,9 +240,48 @@ fn an_interrupted_program_ends_its_recording() {
         .status();
     assert!(interrupt.expect("there is a kill").success());
     assert_eq!(program.wait().expect("it ends").code(), Some(130));
-    let output = run(&["watch", "shop.calls"], &folder);
+    let output = run_in(&folder, &["watch", "shop.calls"]);
     let shown = text(&output.stdout);
     assert!(!shown.contains("did not end in order"), "{shown}");
+}
+
+/// A program with more rights than the user who starts it takes no choices from that user. Only
+/// root makes such programs.
+#[test]
+fn the_choices_of_a_user_with_fewer_rights_are_ignored() {
+    const NOBODY: u32 = 65534;
+    let folder = shop("probes-privileged");
+    let built = run_in(&folder, &["build", "shop.isf", "--probes", "*"]);
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    // Others need not be able to enter the folder of tests.
+    let open = env::temp_dir().join(format!("hearth-privileged-{}", std::process::id()));
+    fs::create_dir(&open).expect("it is new");
+    fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("it is ours");
+    let privileged = |from: &Path, name: &str| {
+        let program = open.join(name);
+        fs::copy(from, &program).expect("it is copied");
+        fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("it is ours");
+        std::process::Command::new(&program)
+    };
+    let mut id = privileged("/usr/bin/id".as_ref(), "id");
+    let id = id.arg("-u").uid(NOBODY).output();
+    let mut program = privileged(&folder.join("shop"), "shop");
+    let calls = open.join("shop.calls");
+    program
+        .env("HEARTH_MONITOR", format!("file={}", calls.display()))
+        .env("HEARTH_WORKERS", "nonsense")
+        .current_dir("/");
+    let for_itself = program.output().expect("it starts");
+    let _ = fs::remove_file(&calls);
+    let for_nobody = program.uid(NOBODY).output();
+    let is_recorded = calls.exists();
+    fs::remove_dir_all(&open).expect("it is ours");
+    assert_eq!(for_itself.status.code(), Some(2), "{for_itself:?}");
+    // Other users cannot become nobody, and some file systems give no rights.
+    if id.is_ok_and(|output| text(&output.stdout) == "0\n") {
+        let output = for_nobody.expect("it starts");
+        assert!(output.status.success() && !is_recorded, "{output:?}");
+    }
 }
 
 /// A program without probes has nothing of a monitor in it.
@@ -263,10 +290,8 @@ fn programs_without_probes_carry_nothing() {
     let folder = shop("probes-none");
     let mut sizes = Vec::new();
     for (probes, out) in [(&[][..], "plain"), (&["--probes", "*"], "probed")] {
-        let output = run(
-            &[&["build", "shop.isf", "-o", out], probes].concat(),
-            &folder,
-        );
+        let arguments = [&["build", "shop.isf", "-o", out], probes].concat();
+        let output = run_in(&folder, &arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let program = fs::read(folder.join(out)).expect("it is built");
         let has = |word: &str| {

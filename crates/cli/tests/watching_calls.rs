@@ -2,20 +2,8 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::Output;
-
 use hearth_monitor::{Monitor, Options, call};
-
-fn hearth(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = support::hearth();
-    command.args(arguments).current_dir(folder);
-    command.output().expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use support::{run_in, text};
 
 fn inner() {
     call!("Shop.inner");
@@ -36,9 +24,9 @@ fn calls_are_shown_converted_and_switched() {
 
     // From outside, while the program runs.
     let process = std::process::id().to_string();
-    let output = hearth(&["watch", &process, "--off", "*.inner"], &folder);
+    let output = run_in(&folder, &["watch", &process, "--off", "*.inner"]);
     assert_eq!(text(&output.stdout), "1 probe on, of those passed so far\n");
-    let output = hearth(&["watch", &process], &folder);
+    let output = run_in(&folder, &["watch", &process]);
     let shown = text(&output.stdout);
     assert!(shown.contains("did not end in order"), "{shown}");
     assert!(shown.contains("400 records: 400 stored, 0 lost"), "{shown}");
@@ -46,14 +34,14 @@ fn calls_are_shown_converted_and_switched() {
     // Rules hold in their order.
     let mut arguments = vec!["watch", &process];
     arguments.extend(["--on", "*", "--off", "*", "--on", "*.outer"]);
-    let output = hearth(&arguments, &folder);
+    let output = run_in(&folder, &arguments);
     assert_eq!(text(&output.stdout), "1 probe on, of those passed so far\n");
     monitor.finish();
 
-    let output = hearth(&["watch", "shop.calls"], &folder);
+    let output = run_in(&folder, &["watch", "shop.calls"]);
     let shown = text(&output.stdout);
     assert!(shown.contains("600 records: 600 stored, 0 lost"), "{shown}");
-    let output = hearth(&["watch", "shop.calls", "--json"], &folder);
+    let output = run_in(&folder, &["watch", "shop.calls", "--json"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document["emitted"], 600);
     let calls = document["probes"].as_array().expect("probes").iter();
@@ -71,16 +59,16 @@ fn calls_are_shown_converted_and_switched() {
         ("sequence", "sequenceDiagram\n"),
         ("graph", "flowchart LR\n"),
     ] {
-        let output = hearth(&["watch", "shop.calls", "--as", form], &folder);
+        let output = run_in(&folder, &["watch", "shop.calls", "--as", form]);
         assert!(text(&output.stdout).starts_with(begins), "{form}");
     }
-    let output = hearth(
-        &["watch", "shop.calls", "--as", "kieker", "--to", "log"],
+    let output = run_in(
         &folder,
+        &["watch", "shop.calls", "--as", "kieker", "--to", "log"],
     );
     assert_eq!(text(&output.stderr), "hearth: 200 traces with 300 calls\n");
     assert!(folder.join("log/kieker.map").exists());
-    let output = hearth(&["watch", "shop.calls", "--page", "shop.html"], &folder);
+    let output = run_in(&folder, &["watch", "shop.calls", "--page", "shop.html"]);
     assert!(output.status.success());
     let page = std::fs::read_to_string(folder.join("shop.html")).expect("a page");
     assert!(page.contains("Response times") && page.contains("Shop.inner"));
@@ -101,7 +89,7 @@ fn calls_are_shown_converted_and_switched() {
         ),
         (&["watch", &process, "--on", "*"], "has no monitor"),
     ] {
-        let output = hearth(arguments, &folder);
+        let output = run_in(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let error = text(&output.stderr);
         assert!(

@@ -4,27 +4,18 @@ mod support;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hearth_stm::trace::{Options, Recorder, Session};
 use hearth_stm::{Lsa, Stm, Traced, Var, with_tracer};
 use hearth_watch::stream::FileSink;
+use support::{run_in, text};
 
 type Memory = Traced<Lsa, Recorder<true>>;
 
 /// Set for the process that is killed: the folder of its files.
 const KILLED: &str = "HEARTH_TEST_KILLED";
-
-fn hearth(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = support::hearth();
-    command.args(arguments).current_dir(folder);
-    command.output().expect("the command starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 fn session(folder: &Path) -> Session<FileSink> {
     let file = File::create(folder.join("bank.stm")).expect("a file");
@@ -60,7 +51,7 @@ fn transactions_are_shown_by_name_and_converted() {
     // A transfer is a start, two reads, two writes and a commit; each kind names its origin once.
     assert_eq!((account.emitted, account.lost), (100 * 6 + 3 + 2, 0));
 
-    let output = hearth(&["watch", "bank.stm"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm"]);
     let shown = text(&output.stdout);
     for words in [
         "605 records, 605 stored, 0 lost",
@@ -73,21 +64,21 @@ fn transactions_are_shown_by_name_and_converted() {
     let row = shown.lines().find(|line| line.starts_with("transfer "));
     let words: Vec<&str> = row.unwrap_or_default().split_whitespace().collect();
     assert_eq!(words.get(1..3), Some(&["100", "0"][..]), "{shown}");
-    let output = hearth(&["watch", "bank.stm", "--page", "bank.html"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm", "--page", "bank.html"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let page = fs::read_to_string(folder.join("bank.html")).expect("a page");
     assert!(page.contains("Victims by killer") && page.contains("transfer"));
-    let output = hearth(&["watch", "bank.stm", "--as", "perfetto"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm", "--as", "perfetto"]);
     let trace = hearth_watch::trace::read(&output.stdout).expect("a trace");
     let names = trace.packet.iter().filter_map(|packet| {
         let event = packet.track_event.as_ref()?;
         event.name.clone()
     });
     assert_eq!(names.filter(|name| name == "transfer").count(), 100);
-    let output = hearth(&["watch", "bank.stm", "--json"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm", "--json"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document["threads"][0]["commits"], 101);
-    let output = hearth(&["watch", "bank.stm", "--as", "csv"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm", "--as", "csv"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -146,7 +137,7 @@ fn a_killed_programs_trace_is_readable_and_exact() {
     killed.kill().expect("it can be killed");
     killed.wait().expect("it ends");
 
-    let output = hearth(&["watch", "bank.stm", "--json"], &folder);
+    let output = run_in(&folder, &["watch", "bank.stm", "--json"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
     let lost = document["lost"].as_u64().expect("a count");
@@ -157,6 +148,6 @@ fn a_killed_programs_trace_is_readable_and_exact() {
     let threads = document["threads"].as_array().expect("threads").iter();
     let commits: Vec<_> = threads.filter_map(|it| it["commits"].as_u64()).collect();
     assert_eq!(commits, [20_000, 20_000], "{document}");
-    let shown = text(&hearth(&["watch", "bank.stm"], &folder).stdout);
+    let shown = text(&run_in(&folder, &["watch", "bank.stm"]).stdout);
     assert!(shown.contains("did not end in order"), "{shown}");
 }

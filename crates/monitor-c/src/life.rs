@@ -11,6 +11,7 @@ use std::{fmt, mem};
 
 use hearth_monitor::unguarded::try_quietly;
 use hearth_monitor::{Monitor, NotBegun, Options, forks};
+use hearth_sys::privileges;
 
 use crate::calm::{Errno, Uncancelled, with_signals_blocked};
 use crate::functions;
@@ -54,8 +55,7 @@ fn begin() -> bool {
 
 fn begin_first() {
     // A program with more rights than its caller lets the caller name no files.
-    // SAFETY: it only reads the process's auxiliary vector.
-    let is_trusted = unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
+    let is_trusted = !privileges::exceed_callers();
     let options = match Options::of_env() {
         Ok(options) => options.filter(|_| is_trusted),
         Err(misread) => {

@@ -42,6 +42,7 @@ pub mod memory;
 pub mod paths;
 pub mod ping_pong;
 pub mod policy;
+pub mod privileges;
 pub mod process;
 pub mod procfs;
 pub mod refused;

@@ -6,7 +6,7 @@ pub(crate) mod workspace;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -135,6 +135,28 @@ fn without_debugging(folder: &Path) -> Option<PathBuf> {
     stripped.ok().filter(ExitStatus::success)?;
     std::fs::rename(&copy, lean.join(name)).ok()?;
     Some(lean)
+}
+
+/// Runs the command in a folder, without the choices of a monitor.
+pub(crate) fn run_in(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = hearth();
+    command.args(arguments).current_dir(folder);
+    command.output().expect("the command starts")
+}
+
+/// Bytes that a program printed.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A program that does not outlive its test.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The outcome of a command.

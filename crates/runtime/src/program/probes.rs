@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hearth_monitor::components::{self, Calls, Who};
 use hearth_monitor::{Monitor, Options, Probe};
+use hearth_sys::privileges;
 use hearth_sys::signal::{self, Signals};
 
 use super::start::hearth_main;
@@ -33,6 +34,8 @@ pub unsafe extern "C" fn hearth_probed_main(
     argc: c_int,
     argv: *mut *mut c_char,
 ) -> c_int {
+    // SAFETY: as in `hearth_main`.
+    unsafe { privileges::forget_callers_variables("HEARTH_") };
     match Options::of_env() {
         // SAFETY: as the caller promises, and a program's name is a literal.
         Ok(Some(options)) => begin(options.program(unsafe { text((*program).name) })),

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use hearth_sys::privileges;
+
 use super::{ending, signals};
 use crate::abi::{ABI, Component, Program, Value};
 use crate::exchange::values::heap;
@@ -22,6 +24,8 @@ pub unsafe extern "C" fn hearth_main(
     argc: c_int,
     argv: *mut *mut c_char,
 ) -> c_int {
+    // SAFETY: `main` begins, and no other thread is there that knows of the environment.
+    unsafe { privileges::forget_callers_variables("HEARTH_") };
     // SAFETY: as the caller promises.
     let program = unsafe { &*program };
     if program.abi != ABI {
