@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
+use hearth_cores::Cores;
 use hearth_net::{Mechanism, Pattern, StartError};
 use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
 
@@ -383,9 +384,7 @@ impl Arguments {
             verbosity: u32::from(self.verbose),
             threads: match self.threads {
                 Threads::Count(count) => count,
-                Threads::Auto => {
-                    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-                }
+                Threads::Auto => Cores::limits().threads,
             },
             requests_per_event: self.requests_per_event,
             item_size: self.item_size,

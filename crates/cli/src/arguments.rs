@@ -11,6 +11,7 @@ use hearth_lang::compile::{CompileOptions, Prelude};
 use hearth_machine::topology::Bytes;
 use hearth_study_arguments::Study;
 
+pub(crate) mod cores;
 pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
@@ -18,6 +19,7 @@ pub(crate) mod place;
 pub(crate) mod top;
 pub(crate) mod watch;
 
+use cores::CoresArguments;
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Advise(Advise),
     Place(PlaceArguments),
     Machine(Machine),
+    Cores(CoresArguments),
     Locality(Locality),
     Heap(Heap),
     Top(Top),

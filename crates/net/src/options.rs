@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hearth_cores::Cores;
+
 use crate::choices::{Mechanism, Pattern, WhenFull};
 use crate::error::StartError;
 
@@ -57,7 +59,7 @@ impl Default for Builder {
             unix: Vec::new(),
             pattern: Pattern::Sharded,
             mechanism: None,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: Cores::limits().threads,
             backlog: 1024,
             connections_max: 1024,
             when_full: WhenFull::Wait,

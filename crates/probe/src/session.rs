@@ -11,7 +11,7 @@
 use std::sync::atomic::AtomicBool;
 
 use hearth_sys::clock::{Clock, Offset};
-use hearth_sys::procfs;
+use hearth_sys::control_groups;
 use hearth_sys::{Refused, System};
 
 mod parts;
@@ -129,7 +129,7 @@ pub fn run_plan(
     rounds(&mut parts, &mut context, plan, seconds, progress)?;
     parts.unreached(seconds);
     let offsets = parts.offsets(&context);
-    let quota = procfs::quota(system);
+    let quota = control_groups::quota(system);
     let (pairs, regained) = parts.matrix.sum_up();
     context.discards.gap = context.discards.gap.saturating_sub(regained);
     let mut curves: Vec<Curve> = parts.walks.iter().map(Walk::sum_up).collect();

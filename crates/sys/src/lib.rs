@@ -27,6 +27,7 @@
 pub mod affinity;
 pub mod brief;
 pub mod clock;
+pub mod control_groups;
 pub mod counters;
 pub mod descriptor;
 pub mod epoll;

@@ -46,23 +46,6 @@ fn interrupts_are_counted_by_core_and_kind() {
 }
 
 #[test]
-fn the_least_quota_of_the_ancestors_counts() {
-    let second = Fake::with_cores(&[0])
-        .file("/proc/self/cgroup", "0::/a/b\n")
-        .file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n")
-        .file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-    assert_eq!(procfs::quota(&second), Some(1.5));
-    let first = Fake::with_cores(&[0])
-        .file("/proc/self/cgroup", "9:name=systemd:/\n4:cpu,cpuacct:/x\n")
-        .file("/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "50000\n")
-        .file("/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "100000\n")
-        .file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n")
-        .file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
-    assert_eq!(procfs::quota(&first), Some(0.5));
-    assert_eq!(procfs::quota(&Fake::with_cores(&[0])), None);
-}
-
-#[test]
 fn a_recorded_machine_answers_from_its_files() {
     let files = [
         ("/sys/devices/system/cpu/online", "0-1,4"),

@@ -2,7 +2,7 @@
 //! without a full stop.
 
 use hearth_machine::capture::Capture;
-use hearth_sys::{System, policy, procfs};
+use hearth_sys::{System, control_groups, policy, procfs};
 
 use crate::StudyError;
 use crate::files::Files;
@@ -74,7 +74,7 @@ pub(crate) fn notes(
              interrupt them unseen"
         ));
     }
-    if let Some(quota) = procfs::quota(system) {
+    if let Some(quota) = control_groups::quota(system) {
         notes.push(format!(
             "this process may use {quota:.1} cores' worth of time"
         ));

@@ -3,6 +3,7 @@
 mod advise;
 mod build;
 mod check;
+mod cores;
 mod explain;
 mod fmt;
 mod heap;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Place(arguments) => place::place(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
+        Command::Cores(arguments) => cores::cores(&arguments),
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),

@@ -42,7 +42,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hearth_sys::{Linux, affinity, procfs};
+use hearth_sys::{Linux, affinity, control_groups};
 
 use crate::abi::Component;
 use crate::exchange::line::Watch;
@@ -284,7 +284,7 @@ pub(super) fn worker_and_core(component: *mut Component) -> Option<(usize, Optio
 
 /// One a core, but no more than a control group lets run at the same time.
 fn sensible_count(cores: usize) -> usize {
-    match procfs::quota(&Linux) {
+    match control_groups::quota(&Linux) {
         Some(quota) => cores.min(quota.ceil() as usize).max(1),
         None => cores,
     }
