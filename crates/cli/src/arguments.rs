@@ -11,6 +11,7 @@ use hearth_lang::compile::{CompileOptions, Prelude};
 use hearth_machine::topology::Bytes;
 use hearth_study_arguments::Study;
 
+pub(crate) mod claim;
 pub(crate) mod cores;
 pub(crate) mod heap;
 pub(crate) mod locality;
@@ -19,6 +20,7 @@ pub(crate) mod place;
 pub(crate) mod top;
 pub(crate) mod watch;
 
+use claim::{ClaimArguments, ClaimsArguments};
 use cores::CoresArguments;
 use heap::Heap;
 use locality::Locality;
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Place(PlaceArguments),
     Machine(Machine),
     Cores(CoresArguments),
+    Claim(ClaimArguments),
+    Claims(ClaimsArguments),
     Locality(Locality),
     Heap(Heap),
     Top(Top),

@@ -147,7 +147,7 @@ fn others_text(situation: &Situation) -> String {
     }
     if situation.unseen > 0.0 {
         named.push(format!(
-            "programs that cannot be seen {:.2}",
+            "programs that have ended or cannot be seen {:.2}",
             situation.unseen
         ));
     }

@@ -77,10 +77,18 @@ impl Situation {
     pub(crate) fn measured(system: &dyn System, pass: &mut dyn FnMut()) -> Situation {
         let own = std::process::id();
         let cpus = || parse_stat(&system.read("/proc/stat").unwrap_or_default());
-        let (begin, cpus_before, before) = (system.now_ns(), cpus(), load::times(system));
+        // Reading all threads takes time itself, in the same order both times.
+        let threads = || {
+            let begin = system.now_ns();
+            let times = load::times(system);
+            (begin.midpoint(system.now_ns()), times)
+        };
+        let (begin, before) = threads();
+        let cpus_before = cpus();
         pass();
-        let (after, cpus_after) = (load::times(system), cpus());
-        let ns = system.now_ns().saturating_sub(begin).max(1) as f64;
+        let cpus_after = cpus();
+        let (end, after) = threads();
+        let ns = end.saturating_sub(begin).max(1) as f64;
         let mut situation = Situation::limits(system);
         situation.is_measured = true;
         situation.session = load::session(system, own);

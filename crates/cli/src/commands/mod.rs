@@ -3,6 +3,7 @@
 mod advise;
 mod build;
 mod check;
+mod claim;
 mod cores;
 mod explain;
 mod fmt;
@@ -40,6 +41,8 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Place(arguments) => place::place(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Cores(arguments) => cores::cores(&arguments),
+        Command::Claim(arguments) => claim::claim(&arguments),
+        Command::Claims(arguments) => claim::claims(&arguments),
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),

@@ -1,0 +1,112 @@
+//! Processes, and whether they have ended.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::state::ProcessId;
+
+/// The calling process.
+pub(crate) fn own() -> io::Result<ProcessId> {
+    let number = std::process::id();
+    let began = began(number).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "/proc does not tell of this process",
+        )
+    })?;
+    Ok(ProcessId { number, began })
+}
+
+/// The time when a process began, in ticks since the system's beginning.
+fn began(number: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    // The name, in brackets, may contain blanks. The state behind it is the third field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+/// Descriptors of processes, each opened once: they tell of the end at once, whatever ended it.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    known: HashMap<ProcessId, OwnedFd>,
+}
+
+impl Processes {
+    /// Whether a process has not ended. One with threads left has not, and a stopped one neither.
+    pub(crate) fn is_alive(&mut self, process: ProcessId) -> bool {
+        if let Some(descriptor) = self.known.get(&process) {
+            let is_alive = !has_ended(descriptor);
+            if !is_alive {
+                self.known.remove(&process);
+            }
+            return is_alive;
+        }
+        let number = i32::try_from(process.number).ok().and_then(Pid::from_raw);
+        let Some(number) = number else { return false };
+        match pidfd_open(number, PidfdFlags::empty()) {
+            // Another process may have the number by now. Of other users' it may not be told.
+            Ok(descriptor) => {
+                let is_same = began(process.number).is_none_or(|began| began == process.began);
+                let is_alive = is_same && !has_ended(&descriptor);
+                if is_alive {
+                    self.known.insert(process, descriptor);
+                }
+                is_alive
+            }
+            Err(Errno::SRCH) => false,
+            // No descriptors of processes, or none left.
+            Err(_) => began(process.number) == Some(process.began),
+        }
+    }
+
+    /// Forgets all but some.
+    pub(crate) fn keep(&mut self, is_needed: impl Fn(&ProcessId) -> bool) {
+        self.known.retain(|process, _| is_needed(process));
+    }
+}
+
+fn has_ended(descriptor: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(descriptor, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut asked, Some(&now)), Ok(ready) if ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn ends_are_noticed_at_once() {
+        let mut processes = Processes::default();
+        let own = own().expect("it is here");
+        assert!(processes.is_alive(own));
+        let another = ProcessId { began: 1, ..own };
+        assert!(!processes.is_alive(another), "it began at another time");
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let number = child.id();
+        let began = began(number).expect("it is there");
+        let process = ProcessId { number, began };
+        assert!(processes.is_alive(process));
+        child.kill().expect("it is ours");
+        // A process that nobody has waited for has ended, too.
+        while processes.is_alive(process) {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it ends");
+        assert!(!processes.is_alive(process));
+    }
+}

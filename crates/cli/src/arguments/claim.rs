@@ -1,0 +1,101 @@
+//! The commands about claims on cores.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+/// Run a command on cores that no other claim has.
+///
+/// The command becomes this process: its exit code and signals are its own. It has its cores until
+/// it ends, however it ends. Programs that size themselves by the CPUs they may use, or by
+/// OMP_NUM_THREADS, RAYON_NUM_THREADS or HEARTH_WORKERS, start as many threads.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth claim --cores 4 -- make -j4
+  hearth claim --cores 2..8 --scatter -- ./simulate
+  hearth claim --cores 1..4 --wait 60 -- ./backup    waits for a core for a minute
+  hearth claims                                      who has what
+
+Environment:
+  HEARTH_CLAIMS   the folder of the registry; otherwise /run/hearth/claims, if an administrator has
+                  made it for all users, or the user's own in /dev/shm")]
+pub(crate) struct ClaimArguments {
+    /// How many cores: N, or LEAST..MOST
+    #[arg(long, value_name = "N|LEAST..MOST", value_parser = quantity)]
+    pub(crate) cores: (u32, u32),
+
+    /// Take cores far from each other instead of near
+    #[arg(long)]
+    pub(crate) scatter: bool,
+
+    /// Take cores of node N only; may be repeated
+    #[arg(long = "node", value_name = "N")]
+    pub(crate) nodes: Vec<u32>,
+
+    /// Take cores that share a cache with a CPU: LEVEL:CPU, as 3:0
+    #[arg(long, value_name = "LEVEL:CPU", value_parser = cache)]
+    pub(crate) sharing_cache: Option<(u8, u32)>,
+
+    /// Take cores as near to the memory of node N as possible
+    #[arg(long, value_name = "N")]
+    pub(crate) near_memory: Option<u32>,
+
+    /// Wait up to SECONDS for the least number of cores; otherwise give up at once
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) wait: u64,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Show which programs have claimed which cores.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+With --json standard output is one object:
+  folder   the registry; null if nobody has made one
+  holders  [{process, name, cores, least, most, asked_back}]: cores by the lowest number of their CPUs,
+           and how many cores others ask for")]
+pub(crate) struct ClaimsArguments {
+    /// Write one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A number, or two with dots between.
+fn quantity(text: &str) -> Result<(u32, u32), String> {
+    let wrong =
+        || "must be a number of cores, as 4, or two, as 2..8; the first is 1 at least".to_owned();
+    let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+    let (least, most) = match text.split_once("..") {
+        Some((least, most)) => (number(least)?, number(most)?),
+        None => (number(text)?, number(text)?),
+    };
+    match 1 <= least && least <= most {
+        true => Ok((least, most)),
+        false => Err(wrong()),
+    }
+}
+
+fn cache(text: &str) -> Result<(u8, u32), String> {
+    let parts = text.split_once(':');
+    let parts = parts.and_then(|(level, cpu)| Some((level.parse().ok()?, cpu.parse().ok()?)));
+    parts.ok_or_else(|| "must be a level of caches and a CPU, as 3:0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read() {
+        assert_eq!(quantity("4"), Ok((4, 4)));
+        assert_eq!(quantity("2..8"), Ok((2, 8)));
+        for wrong in ["0", "3..2", "0..2", "x", "1..", "..4", "-1"] {
+            assert!(quantity(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(cache("3:12"), Ok((3, 12)));
+        assert!(cache("l3:0").is_err() && cache("3").is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! `hearth claim` and `hearth claims`: cores that belong to a program.
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use hearth_claim::{Claim, ClaimError, Constraints, Grant, State};
+use hearth_machine::topology::format_list;
+use hearth_sys::affinity;
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
+use hearth_text::{cause, counted};
+use serde_json::{Value, json};
+
+use crate::arguments::claim::{ClaimArguments, ClaimsArguments};
+
+/// Variables by which programs choose the number of their threads.
+const TEAM_SIZES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "HEARTH_WORKERS"];
+
+pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return Err(Failure::input(
+            "say which command: hearth claim --cores 2 -- COMMAND",
+        ));
+    };
+    let name = program.to_string_lossy();
+    let mut claim = Claim::begin(name.rsplit('/').next().unwrap_or(&name)).map_err(failure)?;
+    let time = Duration::from_secs(arguments.wait);
+    let grant = claim
+        .invade_within(constraints(arguments), time)
+        .map_err(failure)?;
+    if claim.was_rebuilt() {
+        output::tell("the registry of claims was damaged; it is made anew from what programs have");
+    }
+    if !grant.is_enough() {
+        return Err(too_few(&mut claim, arguments, &grant));
+    }
+    affinity::allow_current(&grant.cpus).map_err(|error| {
+        Failure::environment(format!("cannot use these CPUs: {}", cause(&error)))
+    })?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    for name in TEAM_SIZES
+        .into_iter()
+        .filter(|name| env::var_os(name).is_none())
+    {
+        command.env(name, grant.cpus.len().to_string());
+    }
+    let error = command.exec();
+    Err(Failure::input(format!(
+        "cannot start {name}: {}",
+        cause(&error)
+    )))
+}
+
+fn constraints(arguments: &ClaimArguments) -> Constraints {
+    let (least, most) = arguments.cores;
+    let mut wish = Constraints::cores(least..=most);
+    if arguments.scatter {
+        wish = wish.scatter();
+    }
+    for node in &arguments.nodes {
+        wish = wish.on_node(*node);
+    }
+    if let Some((level, cpu)) = arguments.sharing_cache {
+        wish = wish.sharing_cache(level, cpu);
+    }
+    if let Some(node) = arguments.near_memory {
+        wish = wish.near_memory_of(node);
+    }
+    wish
+}
+
+/// Failure to get the least number of cores, with those who have some.
+fn too_few(claim: &mut Claim, arguments: &ClaimArguments, grant: &Grant) -> Failure {
+    let others = claim.state().map(|state| text(&state)).unwrap_or_default();
+    let next = match arguments.wait {
+        0 => "wait for some with --wait SECONDS, ask for fewer, or end a program",
+        _ => "ask for fewer, or end a program",
+    };
+    Failure::environment(format!(
+        "{} more than can be had now; {next}:\n{others}",
+        match grant.missing {
+            1 => "1 core is".to_owned(),
+            more => format!("{} are", counted(more as usize, "core")),
+        }
+    ))
+}
+
+pub(crate) fn claims(arguments: &ClaimsArguments) -> Result<(), Failure> {
+    let found = hearth_claim::look().map_err(failure)?;
+    if arguments.json {
+        let folder = found
+            .as_ref()
+            .map(|(folder, _)| folder.display().to_string());
+        let state = found.map(|(_, state)| state).unwrap_or_default();
+        return output::write_json(&json!({ "folder": folder, "holders": document(&state) }));
+    }
+    match found {
+        Some((_, state)) if !state.holders.is_empty() => output::write(text(&state)),
+        _ => output::write("No program has claimed cores.\n"),
+    }
+}
+
+fn text(state: &State) -> String {
+    let mut columns = Columns::new(&[Side::Right, Side::Left, Side::Left, Side::Left]);
+    columns.row(["process", "program", "cores", ""]);
+    for (process, holder) in &state.holders {
+        let cores = match holder.cores.as_slice() {
+            [] => "none".to_owned(),
+            cores => format_list(cores.iter().map(|core| core.0)),
+        };
+        let (least, most) = holder.wish;
+        let wish = match holder.asked_back {
+            0 => format!("wants {least} to {most}"),
+            back => format!("wants {least} to {most}; {back} asked back"),
+        };
+        columns.row([process.number.to_string(), holder.name.clone(), cores, wish]);
+    }
+    columns.lines(0)
+}
+
+fn document(state: &State) -> Vec<Value> {
+    let holders = state.holders.iter().map(|(process, holder)| {
+        let cores: Vec<u32> = holder.cores.iter().map(|core| core.0).collect();
+        json!({
+            "process": process.number,
+            "name": holder.name,
+            "cores": cores,
+            "least": holder.wish.0,
+            "most": holder.wish.1,
+            "asked_back": holder.asked_back,
+        })
+    });
+    holders.collect()
+}
+
+fn failure(error: ClaimError) -> Failure {
+    match error {
+        ClaimError::Unsafe { .. } => Failure::input(error.to_string()),
+        _ => Failure::environment(error.to_string()),
+    }
+}
