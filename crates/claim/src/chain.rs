@@ -111,6 +111,18 @@ impl Chain {
         }
     }
 
+    /// Removes what processes that ended in the middle of publishing have left.
+    pub(crate) fn tidy_up(&self, has_ended: impl Fn(u32) -> bool) {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let draft = name.to_str().and_then(|name| name.strip_suffix(".draft"));
+            let process = draft.and_then(|draft| draft.split_once('-')?.0.parse().ok());
+            if process.is_some_and(&has_ended) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Publishes a state under the next number. `from` is what it was made from; somebody may have
     /// removed that meanwhile.
     ///
@@ -203,6 +215,17 @@ mod tests {
         );
         assert_eq!(files(&folder), KEPT as usize + 1);
         assert_eq!(chain.newest().expect("it is read").text, "19");
+    }
+
+    #[test]
+    fn drafts_of_the_ended_go() {
+        let folder = Folder::new("drafts");
+        for name in ["7-00.draft", "8-00.draft", "x.draft"] {
+            fs::write(folder.path().join(name), "").expect("it is written");
+        }
+        Chain::in_folder(folder.path()).tidy_up(|process| process == 7);
+        assert!(!folder.path().join("7-00.draft").exists());
+        assert_eq!(files(&folder), 2);
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl Registry {
         let folder = &folder.canonicalize().map_err(in_folder)?;
         let own = processes::own().map_err(in_folder)?;
         let chain = Chain::in_folder(folder);
+        chain.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
         let mut member = Member::join(folder, own).map_err(in_folder)?;
         member.write(&Held::default(), own).map_err(in_folder)?;
         let mut registry = Registry {
@@ -122,6 +123,9 @@ impl Registry {
                 self.write(&Held { cores, wants })?;
             }
             self.apply(&plan, &mut state);
+            if self.is_published(&from, &state) {
+                return Ok(state);
+            }
             let published = self.chain.publish(&from, &state.text());
             match published.map_err(|error| ClaimError::file(self.chain.folder(), error))? {
                 Published::TooLate => continue,
@@ -170,6 +174,16 @@ impl Registry {
     fn write(&mut self, held: &Held) -> Result<(), ClaimError> {
         let written = self.member.write(held, self.own);
         written.map_err(|error| ClaimError::file(self.chain.folder(), error))
+    }
+
+    /// Whether a state says nothing that the newest one does not: who waits for cores asks often.
+    fn is_published(&self, newest: &Newest, state: &State) -> bool {
+        published(newest).is_some_and(|mut before| {
+            if let Some(own) = before.holders.get_mut(&self.own) {
+                own.operation = self.operation + 1;
+            }
+            (before.holders, before.disputed) == (state.holders.clone(), state.disputed.clone())
+        })
     }
 
     /// The state with a plan.

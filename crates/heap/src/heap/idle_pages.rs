@@ -173,7 +173,10 @@ impl Heap {
         }
         let looks = self.looks.get().min(looks_for(level));
         self.looks.set(self.looks.get() - looks);
-        self.lend_idle(looks, pieces_for(level));
+        if self.lend_idle(looks, pieces_for(level)) > 0 && pages == 0 {
+            // Searches were left from pages reported before, and upkeep has been since.
+            IDLE.call();
+        }
     }
 
     /// Searches `looks` regions of the ring and lends up to `most` pieces; returns how many.
