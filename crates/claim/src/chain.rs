@@ -153,7 +153,8 @@ impl Chain {
             let _ = fs::remove_file(self.path(number));
             return Ok(Published::TooLate);
         }
-        for old in numbers.into_iter().filter(|old| old + KEPT < highest) {
+        // The one before a state stays for as long as the state may still be checked.
+        for old in numbers.into_iter().filter(|old| old + KEPT + 1 < highest) {
             let _ = fs::remove_file(self.path(old));
         }
         Ok(Published::Yes)
@@ -208,12 +209,12 @@ mod tests {
             let published = chain.publish(&newest, &nth.to_string()).expect("it works");
             assert_eq!(published, Published::Yes);
         }
-        assert_eq!(files(&folder), KEPT as usize + 1);
+        assert_eq!(files(&folder), KEPT as usize + 2);
         assert_eq!(
             chain.publish(&late, "late").expect("it works"),
             Published::TooLate
         );
-        assert_eq!(files(&folder), KEPT as usize + 1);
+        assert_eq!(files(&folder), KEPT as usize + 2);
         assert_eq!(chain.newest().expect("it is read").text, "19");
     }
 

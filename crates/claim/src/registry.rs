@@ -61,7 +61,8 @@ impl Registry {
             name: name.to_owned(),
             member,
             processes: Processes::default(),
-            operation: 0,
+            // Not that of the image that this process had before.
+            operation: u64::from(fastrand::u32(..)),
             cores: Vec::new(),
             wish: (1, 1),
             was_rebuilt: false,
@@ -122,33 +123,50 @@ impl Registry {
                 let (cores, wants) = (self.cores.clone(), wants.clone());
                 self.write(&Held { cores, wants })?;
             }
+            self.operation += 1;
             self.apply(&plan, &mut state);
             if self.is_published(&from, &state) {
+                self.adopt(plan)?;
                 return Ok(state);
             }
             let published = self.chain.publish(&from, &state.text());
-            match published.map_err(|error| ClaimError::file(self.chain.folder(), error))? {
-                Published::TooLate => continue,
-                Published::Yes => {
-                    if state.age < OLD {
-                        let contested = self.contested(&wants)?;
-                        if !contested.is_empty() {
-                            avoided.extend(contested);
-                            continue;
-                        }
-                    }
-                    self.operation += 1;
-                    (self.cores, self.wish) = (plan.cores, plan.wish);
-                    let cores = self.cores.clone();
-                    self.write(&Held {
-                        cores,
-                        wants: Vec::new(),
-                    })?;
-                    return Ok(state);
+            let published = published.map_err(|error| ClaimError::file(self.chain.folder(), error));
+            if published? == Published::TooLate && !self.took_effect()? {
+                continue;
+            }
+            if state.age < OLD {
+                let contested = self.contested(&wants)?;
+                if !contested.is_empty() {
+                    avoided.extend(contested);
+                    continue;
                 }
             }
+            self.adopt(plan)?;
+            return Ok(state);
         }
         Err(ClaimError::Crowded)
+    }
+
+    /// Whether the last operation is in the newest state: a process that was stopped just after it
+    /// had published comes too late to see its own state.
+    fn took_effect(&self) -> Result<bool, ClaimError> {
+        let newest = self.chain.newest();
+        let newest = newest.map_err(|error| ClaimError::file(self.chain.folder(), error))?;
+        let state = published(&newest);
+        let own = state
+            .as_ref()
+            .and_then(|state| state.holders.get(&self.own));
+        Ok(own.is_some_and(|own| own.operation == self.operation))
+    }
+
+    /// Takes over a plan that is in the registry.
+    fn adopt(&mut self, plan: Plan) -> Result<(), ClaimError> {
+        (self.cores, self.wish) = (plan.cores, plan.wish);
+        let cores = self.cores.clone();
+        self.write(&Held {
+            cores,
+            wants: Vec::new(),
+        })
     }
 
     /// Those of some new cores that others name in their files. Soon after a first state some may
@@ -180,7 +198,7 @@ impl Registry {
     fn is_published(&self, newest: &Newest, state: &State) -> bool {
         published(newest).is_some_and(|mut before| {
             if let Some(own) = before.holders.get_mut(&self.own) {
-                own.operation = self.operation + 1;
+                own.operation = self.operation;
             }
             (before.holders, before.disputed) == (state.holders.clone(), state.disputed.clone())
         })
@@ -197,7 +215,7 @@ impl Registry {
         let given = self.cores.len().saturating_sub(plan.cores.len()) as u32;
         let asked_back = before.map_or(0, |holder| holder.asked_back.saturating_sub(given));
         let holder = Holder {
-            operation: self.operation + 1,
+            operation: self.operation,
             wish: plan.wish,
             asked_back,
             cores: plan.cores.clone(),
