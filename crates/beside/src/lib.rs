@@ -127,14 +127,13 @@ impl Beside {
     /// The CPUs for the helper, if it is time to choose.
     #[doc(hidden)]
     pub fn choice(&mut self) -> Option<Choice> {
-        let moment = Moment {
-            now: self.system.now_ns(),
-            worked: (self.worked_ns)(),
-        };
-        let passed = moment.now.saturating_sub(self.since.now);
+        let now = self.system.now_ns();
+        let passed = now.saturating_sub(self.since.now);
         if passed < EVERY_NS {
             return None;
         }
+        let worked = (self.worked_ns)();
+        let moment = Moment { now, worked };
         let worked = moment.worked.saturating_sub(self.since.worked);
         self.since = moment;
         let filled = std::mem::take(&mut self.filled);

@@ -7,8 +7,9 @@
 //! much higher one is there, or its own beginning is not there any more, and it takes its file
 //! back.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -44,6 +45,8 @@ pub(crate) enum Published {
     Yes,
     /// Another one came first.
     TooLate,
+    /// It was published, and is not to be found any more; others may have gone on from it.
+    Lost,
 }
 
 impl Chain {
@@ -132,7 +135,7 @@ impl Chain {
         let number = from.number + 1;
         let draft = format!("{}-{:016x}.draft", std::process::id(), fastrand::u64(..));
         let draft = self.folder.join(draft);
-        let written = File::create_new(&draft).and_then(|mut file| file.write_all(text.as_bytes()));
+        let written = new_file(&draft).and_then(|mut file| file.write_all(text.as_bytes()));
         let renamed = written.and_then(|()| {
             renameat_with(CWD, &draft, CWD, self.path(number), RenameFlags::NOREPLACE)
                 .map_err(io::Error::from)
@@ -151,7 +154,7 @@ impl Chain {
             || from.number > 0 && self.read(from.number)?.as_ref() != Some(&from.text);
         if is_late {
             let _ = fs::remove_file(self.path(number));
-            return Ok(Published::TooLate);
+            return Ok(Published::Lost);
         }
         // The one before a state stays for as long as the state may still be checked.
         for old in numbers.into_iter().filter(|old| old + KEPT + 1 < highest) {
@@ -159,6 +162,14 @@ impl Chain {
         }
         Ok(Published::Yes)
     }
+}
+
+/// Makes a file that other users can read, whatever they usually can. A link that somebody has put
+/// there is not followed.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    let file = File::create_new(path)?;
+    file.set_permissions(Permissions::from_mode(0o644))?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -212,7 +223,7 @@ mod tests {
         assert_eq!(files(&folder), KEPT as usize + 2);
         assert_eq!(
             chain.publish(&late, "late").expect("it works"),
-            Published::TooLate
+            Published::Lost
         );
         assert_eq!(files(&folder), KEPT as usize + 2);
         assert_eq!(chain.newest().expect("it is read").text, "19");
@@ -239,7 +250,7 @@ mod tests {
         fs::remove_file(chain.path(1)).expect("it is there");
         assert_eq!(
             chain.publish(&first, "two").expect("it works"),
-            Published::TooLate
+            Published::Lost
         );
         assert_eq!(files(&folder), 0);
         fs::write(chain.path(7), [0xff, 0xfe]).expect("it is written");

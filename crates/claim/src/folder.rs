@@ -20,19 +20,32 @@ const OF_USER: [&str; 2] = ["/dev/shm", "/tmp"];
 
 /// Finds or makes the folder.
 pub(crate) fn find() -> Result<PathBuf, ClaimError> {
+    let (folder, is_private) = place();
+    make(&folder, is_private)
+}
+
+/// The folder, if there is one.
+pub(crate) fn existing() -> Result<Option<PathBuf>, ClaimError> {
+    let (folder, is_private) = place();
+    match fs::symlink_metadata(&folder) {
+        Ok(_) => check(&folder, is_private).map(|()| Some(folder)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ClaimError::file(&folder, error)),
+    }
+}
+
+/// The folder's place, and whether it must be the user's own.
+fn place() -> (PathBuf, bool) {
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
-        return make(Path::new(&named), false);
+        return (named.into(), false);
     }
     if may_write(Path::new(OF_MACHINE)) {
-        return Ok(OF_MACHINE.into());
+        return (OF_MACHINE.into(), false);
     }
     let name = format!("hearth-claims-{}", geteuid().as_raw());
-    let places = OF_USER
-        .iter()
-        .map(Path::new)
-        .filter(|place| may_write(place));
-    let place = places.take(1).next().unwrap_or(Path::new(OF_USER[1]));
-    make(&place.join(name), true)
+    let mut places = OF_USER.iter().map(Path::new);
+    let place = places.find(|place| may_write(place));
+    (place.unwrap_or(Path::new(OF_USER[1])).join(name), true)
 }
 
 /// Whether files can be made in a folder.
@@ -41,8 +54,7 @@ fn may_write(folder: &Path) -> bool {
     rustix::fs::access(folder, access).is_ok()
 }
 
-/// Makes a folder, or takes one that is there. One that lies where everybody may write must be the
-/// user's own.
+/// Makes a folder, or takes one that is there.
 fn make(folder: &Path, is_private: bool) -> Result<PathBuf, ClaimError> {
     let made = DirBuilder::new().mode(0o700).create(folder);
     if let Err(error) = made
@@ -50,6 +62,11 @@ fn make(folder: &Path, is_private: bool) -> Result<PathBuf, ClaimError> {
     {
         return Err(ClaimError::file(folder, error));
     }
+    check(folder, is_private).map(|()| folder.to_owned())
+}
+
+/// Refuses what is no folder. One that lies where everybody may write must be the user's own.
+fn check(folder: &Path, is_private: bool) -> Result<(), ClaimError> {
     let data = fs::symlink_metadata(folder).map_err(|error| ClaimError::file(folder, error))?;
     let is_followed = !is_private && data.is_symlink() && folder.is_dir();
     let why = if !data.is_dir() && !is_followed {
@@ -59,7 +76,7 @@ fn make(folder: &Path, is_private: bool) -> Result<PathBuf, ClaimError> {
     } else if is_private && data.mode() & 0o022 != 0 {
         "may be written to by other users"
     } else {
-        return Ok(folder.to_owned());
+        return Ok(());
     };
     Err(ClaimError::Unsafe {
         folder: folder.to_owned(),

@@ -44,7 +44,7 @@ use registry::{Plan, Registry};
 pub use state::{Holder, ProcessId, State};
 
 /// Pause between two looks while cores are waited for.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Result of asking for cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Claim {
             plan.cores.retain(|core| !cores.contains(core));
             plan
         };
-        self.registry.change(&mut plan).map(|_| ())
+        self.registry.change(&mut plan)
     }
 
     /// The cores of the claim, ascending.
@@ -273,7 +273,9 @@ fn this_site() -> Result<Site, ClaimError> {
 /// # Errors
 /// The registry cannot be used.
 pub fn look() -> Result<Option<(PathBuf, State)>, ClaimError> {
-    let folder = folder::find()?;
+    let Some(folder) = folder::existing()? else {
+        return Ok(None);
+    };
     let state = registry::look(&folder)?;
     Ok(state.map(|state| (folder, state)))
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::chain::new_file;
 use crate::constraints::Core;
 use crate::state::{ProcessId, checked, list, read_list, unchecked};
 
@@ -65,9 +66,9 @@ impl Member {
     /// Makes the file.
     pub(crate) fn join(folder: &Path, process: ProcessId) -> io::Result<Member> {
         let path = folder.join(name(process));
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false).mode(0o644);
-        let file = options.open(&path)?;
+        // One that is there is that of the image that this process had before, or a trap.
+        let _ = fs::remove_file(&path);
+        let file = new_file(&path)?;
         let data = file.metadata()?;
         Ok(Member {
             path,

@@ -95,11 +95,11 @@ impl Registry {
     }
 
     /// Changes the state. `plan` gets it, and the plan that changes nothing, and may be called
-    /// several times. Returns the state as it was published.
+    /// several times.
     pub(crate) fn change(
         &mut self,
         plan: &mut dyn FnMut(&State, Plan) -> Plan,
-    ) -> Result<State, ClaimError> {
+    ) -> Result<(), ClaimError> {
         if std::process::id() != self.own.number {
             return Err(ClaimError::Forked);
         }
@@ -126,12 +126,16 @@ impl Registry {
             self.operation += 1;
             self.apply(&plan, &mut state);
             if self.is_published(&from, &state) {
-                self.adopt(plan)?;
-                return Ok(state);
+                return self.adopt(plan);
             }
             let published = self.chain.publish(&from, &state.text());
             let published = published.map_err(|error| ClaimError::file(self.chain.folder(), error));
-            if published? == Published::TooLate && !self.took_effect()? {
+            let has_effect = match published? {
+                Published::Yes => true,
+                Published::TooLate => false,
+                Published::Lost => self.took_effect()?,
+            };
+            if !has_effect {
                 continue;
             }
             if state.age < OLD {
@@ -141,8 +145,7 @@ impl Registry {
                     continue;
                 }
             }
-            self.adopt(plan)?;
-            return Ok(state);
+            return self.adopt(plan);
         }
         Err(ClaimError::Crowded)
     }
@@ -339,7 +342,7 @@ impl Registry {
             };
             state.holders.remove(&own);
             match self.chain.publish(&from, &state.text()) {
-                Ok(Published::TooLate) => {}
+                Ok(Published::TooLate | Published::Lost) => {}
                 _ => break,
             }
         }

@@ -56,14 +56,14 @@ fn end(mut program: Killed) {
     assert!(program.0.wait().expect("it ends").success());
 }
 
-/// A command that runs beside its test, and what it says.
-struct Beside {
+/// A command that runs during its test, and what it says.
+struct Running {
     command: Killed,
     from: BufReader<ChildStderr>,
 }
 
-impl Beside {
-    fn start(arguments: &[&str], folder: &Path) -> Beside {
+impl Running {
+    fn start(arguments: &[&str], folder: &Path) -> Running {
         let mut command = support::hearth();
         command
             .args(arguments)
@@ -71,7 +71,7 @@ impl Beside {
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the command starts");
         let from = BufReader::new(child.stderr.take().expect("it is piped"));
-        Beside {
+        Running {
             command: Killed(child),
             from,
         }
@@ -115,7 +115,7 @@ fn a_receiver_writes_a_file_for_each_program() {
     let folder = empty_folder("destinations-listen");
     let arguments = ["watch", "--listen", "127.0.0.1:0", "--into", "%p.calls"];
     let arguments = [arguments.as_slice(), &["--count", "2"]].concat();
-    let mut receiver = Beside::start(&arguments, &folder);
+    let mut receiver = Running::start(&arguments, &folder);
     let listening = receiver.says();
     assert!(listening.contains("listening at 127.0.0.1:"), "{listening}");
     let to = format!("tcp://{},law=block", address_of(&listening));
@@ -138,7 +138,7 @@ fn a_receiver_writes_a_file_for_each_program() {
 fn a_receiver_that_is_interrupted_leaves_a_readable_file() {
     let folder = empty_folder("destinations-interrupted");
     let arguments = ["watch", "--listen", "127.0.0.1:0", "--into", "shop.calls"];
-    let mut receiver = Beside::start(&arguments, &folder);
+    let mut receiver = Running::start(&arguments, &folder);
     let listening = receiver.says();
     let program = start(&format!("tcp://{}", address_of(&listening)));
     let begins = receiver.says();
@@ -196,28 +196,26 @@ fn collector() -> (String, Receiver<String>) {
     (address, requests)
 }
 
-#[test]
-fn calls_are_sent_while_the_program_runs() {
-    let folder = empty_folder("destinations-follow");
-    let program = start(&format!("file={}", folder.join("shop.calls").display()));
-    while !folder.join("shop.calls").exists() {
+/// A program that runs, the command that sends its calls, and the collector's further requests.
+fn following(folder: &Path) -> (Killed, Running, Receiver<String>) {
+    let file = folder.join("shop.calls");
+    let program = start(&format!("file={}", file.display()));
+    while !file.exists() {
         thread::yield_now();
     }
     let (url, requests) = collector();
-    let arguments = [
-        "watch",
-        "shop.calls",
-        "--as",
-        "otlp",
-        "--to",
-        &url,
-        "--follow",
-    ];
-    let mut sender = Beside::start(&arguments, &folder);
-    let first = requests
-        .recv_timeout(PATIENCE)
-        .expect("a request while the program runs");
-    assert_eq!(first, "/v1/traces");
+    let arguments = ["watch", "shop.calls", "--as", "otlp"];
+    let arguments = [&arguments[..], &["--to", &url, "--follow"]].concat();
+    let sender = Running::start(&arguments, folder);
+    let first = requests.recv_timeout(PATIENCE);
+    assert_eq!(first.expect("a request while it runs"), "/v1/traces");
+    (program, sender, requests)
+}
+
+#[test]
+fn calls_are_sent_while_the_program_runs() {
+    let folder = empty_folder("destinations-follow");
+    let (program, mut sender, requests) = following(&folder);
     end(program);
     let told = sender.says();
     assert_eq!(sender.end(), Some(0), "{told}");
@@ -232,22 +230,7 @@ fn calls_are_sent_while_the_program_runs() {
 #[test]
 fn a_sender_that_is_interrupted_leaves_the_program_alone() {
     let folder = empty_folder("destinations-follow-interrupted");
-    let program = start(&format!("file={}", folder.join("shop.calls").display()));
-    while !folder.join("shop.calls").exists() {
-        thread::yield_now();
-    }
-    let (url, requests) = collector();
-    let arguments = [
-        "watch",
-        "shop.calls",
-        "--as",
-        "otlp",
-        "--to",
-        &url,
-        "--follow",
-    ];
-    let mut sender = Beside::start(&arguments, &folder);
-    requests.recv_timeout(PATIENCE).expect("a request");
+    let (program, mut sender, _requests) = following(&folder);
     sender.interrupt();
     sender.end();
     end(program);

@@ -7,16 +7,16 @@
 
 /// A member of a group.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Party {
+pub(crate) struct Party {
     /// Its weight beside the other members. A thread of usual niceness has 1024.
-    pub weight: f64,
+    pub(crate) weight: f64,
     /// Its content.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// Content of a party.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A thread, the CPU time that it wants, from 0 to 1, and whose it is.
     Thread(f64, Owner),
     /// A group, with its quota in CPUs; infinite without one.
@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// Owner of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// The program that asks.
     Own,
     /// Another one, and its place in a list.
@@ -34,31 +34,22 @@ pub enum Owner {
 
 /// CPU time that threads get.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shares {
+pub(crate) struct Shares {
     /// The asking program's threads together, in CPUs.
-    pub own: f64,
+    pub(crate) own: f64,
     /// Others, by their places.
-    pub others: Vec<(usize, f64)>,
+    pub(crate) others: Vec<(usize, f64)>,
 }
 
 impl Party {
     /// A thread that wants all it can get.
-    #[must_use]
-    pub fn greedy(weight: f64, owner: Owner) -> Party {
+    pub(crate) fn greedy(weight: f64, owner: Owner) -> Party {
         let kind = Kind::Thread(1.0, owner);
         Party { weight, kind }
     }
 
-    /// A group without members.
-    #[must_use]
-    pub fn group(weight: f64, quota: f64) -> Party {
-        let kind = Kind::Group(Vec::new(), quota);
-        Party { weight, kind }
-    }
-
     /// Most CPUs that it can use.
-    #[must_use]
-    pub fn demand(&self) -> f64 {
+    pub(crate) fn demand(&self) -> f64 {
         match &self.kind {
             Kind::Thread(demand, _) => *demand,
             Kind::Group(members, quota) => {
@@ -69,8 +60,7 @@ impl Party {
     }
 
     /// Divides CPUs among all threads.
-    #[must_use]
-    pub fn share(&self, cpus: f64) -> Shares {
+    pub(crate) fn share(&self, cpus: f64) -> Shares {
         let mut shares = Shares::default();
         self.divide(cpus.min(self.demand()), &mut shares);
         shares

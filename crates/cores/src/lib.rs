@@ -15,7 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod fair;
+mod fair;
 mod load;
 mod missing;
 mod situation;
@@ -26,7 +26,6 @@ use std::time::Duration;
 use hearth_sys::{Linux, System};
 use serde::Serialize;
 
-pub use load::Busy;
 pub use missing::{Missing, Reason};
 use situation::Situation;
 
@@ -78,7 +77,6 @@ impl Cores {
     fn of(situation: &Situation) -> Cores {
         let most = situation.allowed.len().max(1);
         let alone = situation.share(0);
-        let taken: f64 = alone.others.iter().map(|(_, cpus)| cpus).sum();
         let is_harmless = |threads: usize| {
             let with = situation.share(threads);
             alone.others.iter().all(|(place, before)| {
@@ -94,9 +92,7 @@ impl Cores {
             online: situation.online.clone(),
             allowed: situation.allowed.clone(),
             obtainable: situation.share(most).own,
-            idle: (situation.capacity() - taken)
-                .max(0.0)
-                .min(situation.quota()),
+            idle: situation.idle().min(situation.quota()),
             threads: threads.unwrap_or(1),
             is_measured: situation.is_measured,
             missing: missing::of(situation),

@@ -48,19 +48,19 @@ fn numbers(system: &dyn System, folder: &str) -> Vec<u32> {
 
 /// A thread of another program that uses CPU time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Busy {
+pub(crate) struct Busy {
     /// The process.
-    pub process: u32,
+    pub(crate) process: u32,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Share of a CPU that it used.
-    pub used: f64,
+    pub(crate) used: f64,
     /// The same with the time in which it was ready and others ran, at most 1.
-    pub demand: f64,
+    pub(crate) demand: f64,
     /// Its weight beside other threads; 1024 is usual.
-    pub weight: f64,
+    pub(crate) weight: f64,
     /// The CPUs that it may use.
-    pub cpus: Vec<usize>,
+    pub(crate) cpus: Vec<usize>,
     /// The content of its file `cgroup`.
     pub(crate) cgroup: String,
     /// Its session's group and the niceness of that, where sessions have groups.

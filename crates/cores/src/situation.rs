@@ -155,17 +155,56 @@ impl Situation {
         quotas.fold(f64::INFINITY, f64::min)
     }
 
-    /// Shares of the allowed CPUs if the program has so many threads that want all they can get.
+    /// Shares if the program has so many threads that want all they can get.
     pub(crate) fn share(&self, threads: usize) -> Shares {
-        self.share_by(threads, |limits| limits.weight)
+        self.share_by(threads, &|limits| limits.weight)
     }
 
     /// The same if all groups had the same weight.
     pub(crate) fn share_of_equals(&self, threads: usize) -> Shares {
-        self.share_by(threads, |_| USUAL_WEIGHT)
+        self.share_by(threads, &|_| USUAL_WEIGHT)
     }
 
-    fn share_by(&self, threads: usize, weight: impl Fn(&Limits) -> f64) -> Shares {
+    /// The program gets the lesser of two shares: that of the allowed CPUs beside threads that can
+    /// run nowhere else, and that of the whole machine beside all, for the kernel moves those that
+    /// can run elsewhere.
+    fn share_by(&self, threads: usize, weight: &dyn Fn(&Limits) -> f64) -> Shares {
+        let own = threads as f64;
+        let here = self.tree_of(threads, weight, &|place| place == Place::Here);
+        let here = here.share(self.capacity());
+        // Who must run elsewhere takes what it can of the other CPUs, and nothing of these.
+        let outside = self.online.len().saturating_sub(self.allowed.len()) as f64;
+        let machine = self.capacity() + outside - self.demand(Place::Elsewhere).min(outside);
+        let all = self.tree_of(threads, weight, &|place| place != Place::Elsewhere);
+        let all = all.share(machine);
+        Shares {
+            own: here.own.min(all.own).min(own).min(self.capacity()),
+            others: least(here.others, all.others),
+        }
+    }
+
+    /// CPU time of the allowed CPUs that others leave unused if the program is not there.
+    pub(crate) fn idle(&self) -> f64 {
+        let outside = self.online.len().saturating_sub(self.allowed.len()) as f64;
+        let elsewhere = (outside - self.demand(Place::Elsewhere)).max(0.0);
+        let free = self.demand(Place::Both) + self.unseen;
+        let here = self.demand(Place::Here) + (free - elsewhere).max(0.0);
+        (self.capacity() - here).max(0.0)
+    }
+
+    /// CPUs that threads of a place want together.
+    fn demand(&self, place: Place) -> f64 {
+        let there = self.busy.iter().filter(|one| self.place_of(one) == place);
+        there.map(|one| one.demand).sum()
+    }
+
+    /// The groups with the program's threads, and those of others in some places.
+    fn tree_of(
+        &self,
+        threads: usize,
+        weight: &dyn Fn(&Limits) -> f64,
+        is_there: &dyn Fn(Place) -> bool,
+    ) -> Party {
         let mut root = Node::default();
         let limits = |group: &str| {
             let limits = self.limits.get(group);
@@ -176,13 +215,8 @@ impl Situation {
         let own = root.at(&self.group, self.session.as_ref(), &limits);
         own.threads
             .extend(vec![Party::greedy(self.weight, Owner::Own); threads]);
-        let stays = self.part_that_stays();
-        for (place, one) in self.busy.iter().enumerate() {
-            let demand = match self.place_of(one) {
-                Place::Elsewhere => continue,
-                Place::Here => one.demand,
-                Place::Both => one.demand * stays,
-            };
+        let others = self.busy.iter().enumerate();
+        for (place, one) in others.filter(|(_, one)| is_there(self.place_of(one))) {
             let group = match &self.tree {
                 Some(tree) => tree.group(&one.cgroup),
                 None => "/".into(),
@@ -190,15 +224,17 @@ impl Situation {
             let node = root.at(&group, one.session.as_ref(), &limits);
             node.threads.push(Party {
                 weight: one.weight,
-                kind: Kind::Thread(demand, Owner::Other(place)),
+                kind: Kind::Thread(one.demand, Owner::Other(place)),
             });
         }
-        self.add_unseen(&mut root, stays);
-        root.party().share(self.capacity())
+        if is_there(Place::Both) {
+            self.add_unseen(&mut root);
+        }
+        root.party()
     }
 
     /// Programs that cannot be seen are a group of their own: another container.
-    fn add_unseen(&self, root: &mut Node, stays: f64) {
+    fn add_unseen(&self, root: &mut Node) {
         let count = self.unseen.ceil();
         if count < 1.0 {
             return;
@@ -210,44 +246,35 @@ impl Situation {
         let node = root.child("unseen", (USUAL_WEIGHT, f64::INFINITY));
         for place in 0..count as usize {
             let owner = Owner::Other(self.busy.len() + place);
-            let kind = Kind::Thread(demand * stays, owner);
             node.threads.push(Party {
                 weight: USUAL_WEIGHT,
-                kind,
+                kind: Kind::Thread(demand, owner),
             });
         }
     }
 
     fn place_of(&self, one: &Busy) -> Place {
-        let here = one
-            .cpus
-            .iter()
-            .filter(|cpu| self.allowed.contains(cpu))
-            .count();
+        let is_ours = |cpu: &&usize| self.allowed.contains(cpu);
+        let here = one.cpus.iter().filter(is_ours).count();
         match here {
             // A list that cannot be read allows all.
             _ if one.cpus.is_empty() => Place::Both,
             0 => Place::Elsewhere,
+            // Where all CPUs are allowed, nobody can go elsewhere.
             here if here == one.cpus.len() => Place::Here,
             _ => Place::Both,
         }
     }
+}
 
-    /// The part of demand for all CPUs that falls on the allowed ones: the others are used first,
-    /// for the kernel balances.
-    fn part_that_stays(&self) -> f64 {
-        let outside = self.online.len().saturating_sub(self.allowed.len()) as f64;
-        let demand = |place: Place| {
-            let there = self.busy.iter().filter(|one| self.place_of(one) == place);
-            there.map(|one| one.demand).sum::<f64>()
-        };
-        let free = demand(Place::Both) + self.unseen;
-        let room = (outside - demand(Place::Elsewhere)).max(0.0);
-        match free > 0.0 {
-            true => (free - room).max(0.0) / free,
-            false => 0.0,
-        }
+/// For each of others the lesser of its shares.
+fn least(one: Vec<(usize, f64)>, other: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
+    let mut shares: BTreeMap<usize, f64> = one.into_iter().collect();
+    for (place, cpus) in other {
+        let share = shares.entry(place).or_insert(cpus);
+        *share = share.min(cpus);
     }
+    shares.into_iter().collect()
 }
 
 /// CPUs on which a thread may run, as seen from the allowed ones.
