@@ -88,6 +88,13 @@ impl Constraints {
         Constraints { memory, ..self }
     }
 
+    /// The same wish for no more than so many cores.
+    pub(crate) fn at_most(&self, cores: u32) -> Constraints {
+        let mut wish = self.clone();
+        (wish.least, wish.most) = (wish.least.min(cores), wish.most.min(cores));
+        wish
+    }
+
     /// Fewest and most cores.
     #[must_use]
     pub fn quantity(&self) -> (u32, u32) {

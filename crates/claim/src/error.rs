@@ -23,6 +23,12 @@ pub enum ClaimError {
     /// The claim is that of the parent process.
     #[error("a claim belongs to the process that made it, and this is a child of it: make another")]
     Forked,
+    /// The process has no claim, or has ended.
+    #[error("process {0} has no claim, or has ended")]
+    Ended(u32),
+    /// The process manages its claim itself.
+    #[error("process {0} manages its claim itself now")]
+    TakenOver(u32),
     /// Other programs change the registry all the time.
     #[error("other programs change the registry of claims all the time; try again")]
     Crowded,

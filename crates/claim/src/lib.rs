@@ -27,11 +27,14 @@ mod member;
 mod processes;
 mod registry;
 mod state;
+mod steward;
 #[cfg(test)]
 mod testing;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,6 +45,8 @@ pub use error::ClaimError;
 pub use folder::VARIABLE;
 use registry::{Plan, Registry};
 pub use state::{Holder, ProcessId, State};
+pub use steward::{Team, Tended};
+pub use threads::move_threads;
 
 /// Pause between two looks while cores are waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -84,7 +89,37 @@ impl Claim {
         Claim::within(&folder::find()?, this_site()?, name)
     }
 
+    /// Goes on with the claim of a process that has one and does nothing with it any more itself:
+    /// it was replaced by a program that knows nothing of claims. The claim is as it is, and ends
+    /// with that process or when it is dropped here.
+    ///
+    /// # Errors
+    /// The process has no claim, or as for [`Claim::begin`].
+    pub fn of_process(process: u32, wish: Constraints) -> Result<Claim, ClaimError> {
+        Claim::for_process(&folder::find()?, this_site()?, process, wish)
+    }
+
     /// The same in a folder, with a described machine, for tests.
+    ///
+    /// # Errors
+    /// The process has no claim, or the folder cannot be used.
+    #[doc(hidden)]
+    pub fn for_process(
+        folder: &Path,
+        site: Site,
+        process: u32,
+        wish: Constraints,
+    ) -> Result<Claim, ClaimError> {
+        let process = processes::of(process).ok_or(ClaimError::Ended(process))?;
+        let registry = Registry::act_for(folder, process)?;
+        Ok(Claim {
+            registry,
+            site,
+            wish,
+        })
+    }
+
+    /// [`Claim::begin`] in a folder, with a described machine, for tests.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -93,13 +128,14 @@ impl Claim {
         Ok(Claim {
             registry: Registry::join(folder, name)?,
             site,
-            wish: Constraints::cores(1..=1),
+            wish: Constraints::cores(1..=1).at_most(0),
         })
     }
 
     /// Asks for cores, in addition to those of the claim, up to the most of the constraints. If the
     /// least cannot be had, nothing changes, and those who have more than their least are asked to
-    /// give some back.
+    /// give some back; those with stewards then leave what becomes free to this claim, until it asks
+    /// for less or retreats.
     ///
     /// # Errors
     /// The registry cannot be used.
@@ -129,7 +165,8 @@ impl Claim {
         })
     }
 
-    /// The same, for some time: others may give cores back, or end.
+    /// The same, for some time: others may give cores back, or end. Afterwards the claim waits for
+    /// nothing any more.
     ///
     /// # Errors
     /// The registry cannot be used.
@@ -141,7 +178,12 @@ impl Claim {
         let begin = Instant::now();
         loop {
             let grant = self.invade(wish.clone())?;
-            if grant.is_enough() || begin.elapsed() >= time {
+            if grant.is_enough() {
+                return Ok(grant);
+            }
+            if begin.elapsed() >= time {
+                let left = self.registry.cores().len();
+                self.wish_at_most(left)?;
                 return Ok(grant);
             }
             std::thread::sleep(LOOK_EVERY);
@@ -153,14 +195,16 @@ impl Claim {
     /// # Errors
     /// The registry cannot be used.
     pub fn retreat(&mut self, left: usize) -> Result<(), ClaimError> {
+        let given = self.to_give_back(left);
+        self.retreat_from(&given)?;
+        self.wish_at_most(left)
+    }
+
+    /// The cores without which the claim has so many.
+    fn to_give_back(&self, left: usize) -> Vec<Core> {
         let held = self.registry.cores();
-        let given = give_back(
-            &self.site,
-            held,
-            held.len().saturating_sub(left),
-            &self.wish,
-        );
-        self.retreat_from(&given)
+        let count = held.len().saturating_sub(left);
+        give_back(&self.site, held, count, &self.wish)
     }
 
     /// Gives these cores back.
@@ -185,6 +229,72 @@ impl Claim {
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         self.site.cpus(self.registry.cores())
+    }
+
+    /// Its CPUs if it gave some cores back.
+    fn cpus_without(&self, given: &[Core]) -> Vec<usize> {
+        let held = self.registry.cores().iter().copied();
+        let left: Vec<Core> = held.filter(|core| !given.contains(core)).collect();
+        self.site.cpus(&left)
+    }
+
+    /// The claim's process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.registry.own().number
+    }
+
+    /// Whether its process has not ended.
+    fn is_alive(&mut self) -> bool {
+        self.registry.is_alive()
+    }
+
+    /// Readable descriptors of processes with claims that have ended.
+    fn ends(&self) -> Vec<OwnedFd> {
+        self.registry.ends()
+    }
+
+    /// The registry seen by the claim's steward, without those who have ended.
+    fn outlook(&mut self) -> Result<Outlook, ClaimError> {
+        let own = self.registry.own();
+        self.registry.change(&mut |_, plan| plan)?;
+        let state = self.registry.state()?;
+        let held = self.registry.cores();
+        let asked_back = state.holders.get(&own).map_or(0, |own| own.asked_back);
+        let spare = (held.len() as u32).saturating_sub(self.wish.least);
+        let can_grow = choose(&self.site, held, &state.free(self.site.cores()), &self.wish);
+        Ok(Outlook {
+            asked_back: asked_back.min(spare),
+            can_grow: (can_grow.len() as u32).saturating_sub(awaited(&state, own)),
+        })
+    }
+
+    /// Takes up to so many cores that are free.
+    fn grow(&mut self, cores: u32) -> Result<(), ClaimError> {
+        let most = self.registry.cores().len() as u32 + cores;
+        let bounded = self.wish.at_most(most);
+        let site = &self.site;
+        let quantity = self.wish.quantity();
+        let own = self.registry.own();
+        self.registry.change(&mut |state, mut plan| {
+            let free = state.free(site.cores());
+            let mut more = choose(site, &plan.cores, &free, &bounded);
+            more.truncate(free.len().saturating_sub(awaited(state, own) as usize));
+            plan.cores.extend(more);
+            plan.wish = quantity;
+            plan
+        })
+    }
+
+    /// Wishes for no more than so many cores from now on.
+    fn wish_at_most(&mut self, cores: usize) -> Result<(), ClaimError> {
+        let most = u32::try_from(cores).unwrap_or(u32::MAX);
+        self.wish = self.wish.at_most(most);
+        let quantity = self.wish.quantity();
+        self.registry.change(&mut |_, mut plan| {
+            plan.wish = quantity;
+            plan
+        })
     }
 
     /// Number of cores that others ask the claim to give back.
@@ -224,10 +334,8 @@ impl Claim {
         if cpus.is_empty() {
             return 0;
         }
-        let threads = fs::read_dir("/proc/self/task")
-            .into_iter()
-            .flatten()
-            .flatten();
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process()));
+        let threads = threads.into_iter().flatten().flatten();
         let numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
         numbers
             .filter(|thread| affinity::allow_thread(*thread, &cpus).is_ok())
@@ -239,6 +347,21 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.registry.leave();
     }
+}
+
+/// Prospects of a claim.
+struct Outlook {
+    /// Cores beyond its least that others ask for.
+    asked_back: u32,
+    /// Free cores that it may have.
+    can_grow: u32,
+}
+
+/// Number of cores that others wait for. What becomes free is theirs.
+fn awaited(state: &State, own: ProcessId) -> u32 {
+    let others = state.holders.iter().filter(|(process, _)| **process != own);
+    let missing = others.map(|(_, one)| one.wish.0.saturating_sub(one.cores.len() as u32));
+    missing.sum()
 }
 
 /// Numbers of cores that others are to give back: each what it has beyond its least, in turns.

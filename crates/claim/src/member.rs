@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::chain::new_file;
 use crate::constraints::Core;
 use crate::state::{ProcessId, checked, list, read_list, unchecked};
@@ -77,6 +79,24 @@ impl Member {
         })
     }
 
+    /// Goes on with the file of a process that leaves it to this one.
+    pub(crate) fn take_over(folder: &Path, process: ProcessId) -> io::Result<Member> {
+        let path = folder.join(name(process));
+        let how = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(&path, how, Mode::empty())?);
+        let data = file.metadata()?;
+        Ok(Member {
+            path,
+            identity: (data.dev(), data.ino()),
+            file,
+        })
+    }
+
+    /// The file's content.
+    pub(crate) fn read(&self) -> Option<Held> {
+        read(&self.path)
+    }
+
     /// Writes what the member has. A program may have closed all its files, or somebody may have
     /// removed this one: then it is made again.
     pub(crate) fn write(&mut self, held: &Held, process: ProcessId) -> io::Result<()> {
@@ -93,9 +113,12 @@ impl Member {
         self.file.set_len(text.len() as u64)
     }
 
-    /// Removes the file.
+    /// Removes the file, if it is still the one that this member wrote.
     pub(crate) fn leave(&self) {
-        let _ = fs::remove_file(&self.path);
+        let data = fs::symlink_metadata(&self.path);
+        if data.is_ok_and(|data| (data.dev(), data.ino()) == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

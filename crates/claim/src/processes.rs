@@ -23,6 +23,11 @@ pub(crate) fn own() -> io::Result<ProcessId> {
     Ok(ProcessId { number, began })
 }
 
+/// A process by its number. None if there is none.
+pub(crate) fn of(number: u32) -> Option<ProcessId> {
+    began(number).map(|began| ProcessId { number, began })
+}
+
 /// The time when a process began, in ticks since the system's beginning.
 fn began(number: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
@@ -63,6 +68,12 @@ impl Processes {
             // No descriptors of processes, or none left.
             Err(_) => began(process.number) == Some(process.began),
         }
+    }
+
+    /// Copies of the descriptors.
+    pub(crate) fn descriptors(&self) -> Vec<OwnedFd> {
+        let known = self.known.values();
+        known.filter_map(|one| one.try_clone().ok()).collect()
     }
 
     /// Forgets all but some.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -24,10 +25,15 @@ const LOOK_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Registry {
     chain: Chain,
     own: ProcessId,
+    /// The process that acts for it; usually itself.
+    actor: u32,
     name: String,
     member: Member,
     processes: Processes,
     operation: u64,
+    /// The number of the last operation in the registry of a process that this one acts for. Another
+    /// there is that process's own.
+    in_registry: Option<u64>,
     /// The process's cores. It knows them better than the registry.
     cores: Vec<Core>,
     wish: (u32, u32),
@@ -48,27 +54,59 @@ pub(crate) struct Plan {
 impl Registry {
     /// Takes part in the registry in a folder.
     pub(crate) fn join(folder: &Path, name: &str) -> Result<Registry, ClaimError> {
-        let in_folder = |error| ClaimError::file(folder, error);
-        let folder = &folder.canonicalize().map_err(in_folder)?;
-        let own = processes::own().map_err(in_folder)?;
-        let chain = Chain::in_folder(folder);
-        chain.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
-        let mut member = Member::join(folder, own).map_err(in_folder)?;
-        member.write(&Held::default(), own).map_err(in_folder)?;
-        let mut registry = Registry {
-            chain,
-            own,
-            name: name.to_owned(),
-            member,
-            processes: Processes::default(),
-            // Not that of the image that this process had before.
-            operation: u64::from(fastrand::u32(..)),
-            cores: Vec::new(),
-            wish: (1, 1),
-            was_rebuilt: false,
-        };
+        let own = processes::own().map_err(|error| ClaimError::file(folder, error))?;
+        let mut registry = Registry::prepare(folder, name, own, |folder| {
+            let mut member = Member::join(folder, own)?;
+            member.write(&Held::default(), own)?;
+            Ok(member)
+        })?;
         registry.change(&mut |_, plan| plan)?;
         Ok(registry)
+    }
+
+    /// Acts for a process that takes part already and has left that to this one, with the cores
+    /// that it has.
+    pub(crate) fn act_for(folder: &Path, own: ProcessId) -> Result<Registry, ClaimError> {
+        let join = |folder: &Path| Member::take_over(folder, own);
+        let mut registry = Registry::prepare(folder, "", own, join)?;
+        let (_, state) = registry.current()?;
+        let Some(holder) = state.holders.get(&own) else {
+            return Err(ClaimError::Ended(own.number));
+        };
+        registry.name.clone_from(&holder.name);
+        registry.in_registry = Some(holder.operation);
+        registry.cores = match registry.member.read() {
+            Some(held) => held.cores,
+            None => holder.cores.clone(),
+        };
+        registry.wish = holder.wish;
+        Ok(registry)
+    }
+
+    fn prepare(
+        folder: &Path,
+        name: &str,
+        own: ProcessId,
+        member: impl FnOnce(&Path) -> io::Result<Member>,
+    ) -> Result<Registry, ClaimError> {
+        let in_folder = |error| ClaimError::file(folder, error);
+        let folder = &folder.canonicalize().map_err(in_folder)?;
+        let chain = Chain::in_folder(folder);
+        chain.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
+        Ok(Registry {
+            chain,
+            own,
+            actor: std::process::id(),
+            name: name.to_owned(),
+            member: member(folder).map_err(in_folder)?,
+            processes: Processes::default(),
+            // Not that of who acted for the process before.
+            operation: u64::from(fastrand::u32(1..)),
+            in_registry: None,
+            cores: Vec::new(),
+            wish: (0, 0),
+            was_rebuilt: false,
+        })
     }
 
     /// The cores of this process.
@@ -78,6 +116,16 @@ impl Registry {
 
     pub(crate) fn own(&self) -> ProcessId {
         self.own
+    }
+
+    /// Whether the process has not ended.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.processes.is_alive(self.own)
+    }
+
+    /// Descriptors that become readable when a process of the last state ends.
+    pub(crate) fn ends(&self) -> Vec<OwnedFd> {
+        self.processes.descriptors()
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -100,7 +148,7 @@ impl Registry {
         &mut self,
         plan: &mut dyn FnMut(&State, Plan) -> Plan,
     ) -> Result<(), ClaimError> {
-        if std::process::id() != self.own.number {
+        if std::process::id() != self.actor {
             return Err(ClaimError::Forked);
         }
         let mut avoided: Vec<Core> = Vec::new();
@@ -125,8 +173,8 @@ impl Registry {
             }
             self.operation += 1;
             self.apply(&plan, &mut state);
-            if self.is_published(&from, &state) {
-                return self.adopt(plan);
+            if let Some(operation) = self.published_as(&from, &state) {
+                return self.adopt(plan, operation);
             }
             let published = self.chain.publish(&from, &state.text());
             let published = published.map_err(|error| ClaimError::file(self.chain.folder(), error));
@@ -145,7 +193,7 @@ impl Registry {
                     continue;
                 }
             }
-            return self.adopt(plan);
+            return self.adopt(plan, self.operation);
         }
         Err(ClaimError::Crowded)
     }
@@ -163,7 +211,10 @@ impl Registry {
     }
 
     /// Takes over a plan that is in the registry.
-    fn adopt(&mut self, plan: Plan) -> Result<(), ClaimError> {
+    fn adopt(&mut self, plan: Plan, operation: u64) -> Result<(), ClaimError> {
+        if let Some(in_registry) = &mut self.in_registry {
+            *in_registry = operation;
+        }
         (self.cores, self.wish) = (plan.cores, plan.wish);
         let cores = self.cores.clone();
         self.write(&Held {
@@ -197,14 +248,14 @@ impl Registry {
         written.map_err(|error| ClaimError::file(self.chain.folder(), error))
     }
 
-    /// Whether a state says nothing that the newest one does not: who waits for cores asks often.
-    fn is_published(&self, newest: &Newest, state: &State) -> bool {
-        published(newest).is_some_and(|mut before| {
-            if let Some(own) = before.holders.get_mut(&self.own) {
-                own.operation = self.operation;
-            }
-            (before.holders, before.disputed) == (state.holders.clone(), state.disputed.clone())
-        })
+    /// If a state says nothing that the newest one does not, the operation of that: who waits for
+    /// cores asks often.
+    fn published_as(&self, newest: &Newest, state: &State) -> Option<u64> {
+        let mut before = published(newest)?;
+        let own = before.holders.get_mut(&self.own)?;
+        let operation = std::mem::replace(&mut own.operation, self.operation);
+        let is_same = before.holders == state.holders && before.disputed == state.disputed;
+        is_same.then_some(operation)
     }
 
     /// The state with a plan.
@@ -245,6 +296,7 @@ impl Registry {
                 self.rebuilt()?
             }
         };
+        self.check_actor(&state)?;
         state.id = fastrand::u64(1..);
         let ended: Vec<ProcessId> = state
             .holders
@@ -273,6 +325,18 @@ impl Registry {
             own.cores.clone_from(&self.cores);
         }
         Ok((newest, state))
+    }
+
+    /// A process that another acts for may have taken its claim into its own hands.
+    fn check_actor(&self, state: &State) -> Result<(), ClaimError> {
+        let own = state.holders.get(&self.own);
+        match (self.in_registry, own.map(|own| own.operation)) {
+            // A state that was made anew knows of no operation.
+            (Some(last), Some(now)) if now != last && now != 0 => {
+                Err(ClaimError::TakenOver(self.own.number))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A state from what living members tell. Cores of two members, one of whom may have been about
@@ -329,9 +393,9 @@ impl Registry {
         Err(ClaimError::Damaged(self.chain.folder().to_owned()))
     }
 
-    /// Gives everything back.
+    /// Gives everything back. A process that another acts for keeps what it has while it lives.
     pub(crate) fn leave(&mut self) {
-        if std::process::id() != self.own.number {
+        if std::process::id() != self.actor || self.in_registry.is_some() && self.is_alive() {
             return;
         }
         let own = self.own;

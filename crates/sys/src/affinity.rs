@@ -13,8 +13,8 @@ const WORD_BITS: usize = usize::BITS as usize;
 const MASK_WORDS_MAX: usize = (1 << 18) / WORD_BITS;
 const NEXT: &str = "choose a core that is online and in this process's set (see `taskset -p`)";
 
-/// The calling thread's mask, a bit a core.
-fn mask() -> io::Result<Vec<usize>> {
+/// The mask of a thread, a bit a core; 0 is the calling one.
+fn mask_of_thread(thread: u32) -> io::Result<Vec<usize>> {
     // Miri does not know the call, and runs one thread at a time whatever it says.
     if cfg!(miri) {
         return Ok(vec![0b11]);
@@ -26,7 +26,7 @@ fn mask() -> io::Result<Vec<usize>> {
         let written = unsafe {
             libc::syscall(
                 libc::SYS_sched_getaffinity,
-                0,
+                thread,
                 words.len() * size_of::<usize>(),
                 words.as_mut_ptr(),
             )
@@ -99,7 +99,15 @@ pub fn allowed() -> Vec<usize> {
 /// # Errors
 /// The system does not say.
 pub fn try_allowed() -> io::Result<Vec<usize>> {
-    mask().map(|words| members(&words))
+    mask_of_thread(0).map(|words| members(&words))
+}
+
+/// The cores that a thread of any process may use, ascending.
+///
+/// # Errors
+/// It has ended, or the system does not say.
+pub fn allowed_of(thread: u32) -> io::Result<Vec<usize>> {
+    mask_of_thread(thread).map(|words| members(&words))
 }
 
 /// Pins the calling thread to one core.
@@ -169,7 +177,7 @@ impl Pinned {
     pub fn to(core: usize) -> Result<Pinned, Refused> {
         let object = || format!("core {core}");
         let refuse = |error: io::Error| Refused::new("pin a thread to", object(), &error, NEXT);
-        let before = mask().map_err(refuse)?;
+        let before = mask_of_thread(0).map_err(refuse)?;
         pin_current(core).map_err(refuse)?;
         // A kernel may move the thread only later; a pinned thread that runs elsewhere would
         // measure the wrong core.

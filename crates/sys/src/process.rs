@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::refused::{Reason, Refused};
 
@@ -167,6 +167,36 @@ pub fn ends_with_this_thread(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// Starts a program that belongs to nobody: in a session of its own, so that signals of the terminal
+/// and of its group do not reach it, and without a parent that would have to wait for its end. It
+/// has no standard input and outputs.
+///
+/// # Errors
+/// It cannot be started.
+pub fn start_detached(command: &mut Command) -> io::Result<()> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // SAFETY: the closure runs in the child, possibly of many threads, before exec: it makes only
+    // system calls that are allowed there. Of the two processes after the fork, one ends at once,
+    // without running any exit actions; the other is as the child was.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::setsid() < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            match libc::fork() {
+                0 => Ok(()),
+                child if child > 0 => libc::_exit(0),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    // The end of the child between; the program itself is the system's.
+    command.spawn()?.wait().map(|_| ())
 }
 
 fn absent(number: u32) -> Refused {

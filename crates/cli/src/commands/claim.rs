@@ -111,10 +111,10 @@ fn text(state: &State) -> String {
             [] => "none".to_owned(),
             cores => format_list(cores.iter().map(|core| core.0)),
         };
-        let (least, most) = holder.wish;
-        let wish = match holder.asked_back {
-            0 => format!("wants {least} to {most}"),
-            back => format!("wants {least} to {most}; {back} asked back"),
+        let wish = match (holder.wish, holder.asked_back) {
+            ((_, 0), 0) => String::new(),
+            ((least, most), 0) => format!("wants {least} to {most}"),
+            ((least, most), back) => format!("wants {least} to {most}; {back} asked back"),
         };
         columns.row([process.number.to_string(), holder.name.clone(), cores, wish]);
     }
