@@ -137,6 +137,13 @@ impl Tended {
         result
     }
 
+    /// Whether the steward has ended by itself: the process that it acts for has ended, or the
+    /// registry cannot be used any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.steward.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Waits until the steward ends by itself: because the process that it acts for has ended, or
     /// the registry cannot be used any more.
     pub fn wait(mut self) {

@@ -20,7 +20,7 @@ pub(crate) mod place;
 pub(crate) mod top;
 pub(crate) mod watch;
 
-use claim::{ClaimArguments, ClaimsArguments};
+use claim::{ClaimArguments, ClaimsArguments, StewardArguments};
 use cores::CoresArguments;
 use heap::Heap;
 use locality::Locality;
@@ -100,6 +100,8 @@ pub(crate) enum Command {
     Cores(CoresArguments),
     Claim(ClaimArguments),
     Claims(ClaimsArguments),
+    #[command(hide = true)]
+    ClaimSteward(StewardArguments),
     Locality(Locality),
     Heap(Heap),
     Top(Top),

@@ -2,8 +2,11 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -24,9 +27,28 @@ fn holders(folder: &Path) -> Vec<Value> {
     document["holders"].as_array().expect("holders").clone()
 }
 
-/// A command that has all cores, until its input ends.
+/// A command that has all cores, until its input ends, and gives none back.
 fn holder(folder: &Path) -> Killed {
-    let mut command = hearth(folder, &["claim", "--cores", "1..100000", "--", "cat"]);
+    let script = "exec \"$0\" claims --json";
+    let program = env!("CARGO_BIN_EXE_hearth");
+    let arguments = [
+        "claim",
+        "--cores",
+        "1..100000",
+        "--",
+        "sh",
+        "-c",
+        script,
+        program,
+    ];
+    let output = hearth(folder, &arguments).output().expect("it starts");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cores = document["holders"][0]["cores"]
+        .as_array()
+        .expect("cores")
+        .len();
+    let arguments = ["claim", "--cores", &cores.to_string(), "--", "cat"];
+    let mut command = hearth(folder, &arguments);
     let child = command.stdin(Stdio::piped()).spawn().expect("it starts");
     let holder = Killed(child);
     let begin = Instant::now();
@@ -156,4 +178,102 @@ fn cores_are_told_with_their_reasons() {
     let claimed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let claimed = claimed["allowed"].as_array().expect("CPUs").len() as u64;
     assert!(claimed <= allowed && claimed >= 1);
+}
+
+/// Sizes that a script counts until its input ends, one a line.
+const COUNTS: &str =
+    "while read -t 0.05 line; [ $? -gt 128 ]; do env -u OMP_NUM_THREADS nproc; done; exit 9";
+
+fn lines(child: &mut Child) -> Receiver<String> {
+    let (say, lines) = mpsc::channel();
+    let output = BufReader::new(child.stdout.take().expect("its output"));
+    thread::spawn(move || {
+        output
+            .lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| say.send(line))
+    });
+    lines
+}
+
+fn await_line(lines: &Receiver<String>, wanted: &str) {
+    while lines.recv_timeout(PATIENCE).expect("it counts") != wanted {}
+}
+
+#[test]
+fn a_command_gives_cores_back_and_gets_more() {
+    let folder = empty_folder("claims-change");
+    let all = hearth_sys::affinity::allowed().len();
+    let mut command = hearth(
+        &folder,
+        &["claim", "--cores", "1..100000", "--", "bash", "-c", COUNTS],
+    );
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = Killed(child.spawn().expect("it starts"));
+    let counts = lines(&mut holder.0);
+    await_line(&counts, &all.to_string());
+    if holders(&folder)[0]["cores"]
+        .as_array()
+        .expect("cores")
+        .len()
+        < 2
+    {
+        return;
+    }
+    let mut taker = hearth(
+        &folder,
+        &["claim", "--cores", "1", "--wait", "300", "--", "cat"],
+    );
+    let mut taker = Killed(taker.stdin(Stdio::piped()).spawn().expect("it starts"));
+    while counts.recv_timeout(PATIENCE).expect("it counts") == all.to_string() {}
+    drop(taker.0.stdin.take());
+    assert!(taker.0.wait().expect("it ends").success());
+    await_line(&counts, &all.to_string());
+    // The command's parent, its signals and its exit code are as without a claim.
+    drop(holder.0.stdin.take());
+    let status = holder.0.wait().expect("it ends");
+    assert_eq!(status.code(), Some(9));
+    let begin = Instant::now();
+    while !holders(&folder).is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "the claim stays");
+        thread::yield_now();
+    }
+}
+
+/// A makefile whose jobs tell how many of them run at the same time.
+const MAKEFILE: &str = "all: $(foreach n,1 2 3 4 5 6 7 8,job$n)
+job%:
+\t@mkdir running/$@; ls running | wc -l; sleep 0.1; rmdir running/$@
+";
+
+#[test]
+fn make_runs_as_many_jobs_as_there_are_cores() {
+    let folder = empty_folder("claims-make");
+    std::fs::write(folder.join("Makefile"), MAKEFILE).expect("it is written");
+    std::fs::create_dir(folder.join("running")).expect("it is made");
+    let all = hearth_sys::affinity::allowed().len();
+    let most = |cores: &str| {
+        let registry = folder.join("registry");
+        let _ = std::fs::create_dir(&registry);
+        let arguments = ["claim", "--cores", cores, "--jobserver", "--", "make"];
+        let mut command = hearth(&registry, &arguments);
+        let output = command
+            .current_dir(&folder)
+            .env_remove("MAKEFLAGS")
+            .output();
+        let output = output.expect("it starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "");
+        let counts = text(&output.stdout);
+        counts
+            .lines()
+            .filter_map(|line| line.trim().parse::<usize>().ok())
+            .max()
+            .expect("jobs")
+    };
+    // A core may have several CPUs.
+    assert!((1..=all).contains(&most("1")));
+    if all > 1 {
+        assert!((2..=all).contains(&most("1..100000")));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -70,6 +70,21 @@ pub fn open_unblocked(path: &Path, writes: bool) -> io::Result<File> {
         .write(writes)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
+}
+
+/// Takes over a descriptor that this process was started with, and whose number it was told. It is
+/// closed with the value.
+///
+/// # Errors
+/// It is not open.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call only asks about a number.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and was opened for this process by the one that named it: nothing else
+    // here owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// True if the descriptor is a terminal.

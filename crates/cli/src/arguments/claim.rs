@@ -1,19 +1,24 @@
 //! The commands about claims on cores.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Run a command on cores that no other claim has.
 ///
 /// The command becomes this process: its exit code and signals are its own. It has its cores until
-/// it ends, however it ends. Programs that size themselves by the CPUs they may use, or by
-/// OMP_NUM_THREADS, RAYON_NUM_THREADS or HEARTH_WORKERS, start as many threads.
+/// it ends, however it ends. With LEAST..MOST it gets more while others leave them free, and gives
+/// them back to those who would have fewer than their least; its threads and those of programs that
+/// it starts are moved. Programs that size themselves by the CPUs they may use, or by
+/// OMP_NUM_THREADS, RAYON_NUM_THREADS or HEARTH_WORKERS, start as many threads as there are CPUs at
+/// first.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   hearth claim --cores 4 -- make -j4
   hearth claim --cores 2..8 --scatter -- ./simulate
+  hearth claim --cores 1..8 --jobserver -- make      as many jobs as it has cores; no -j
   hearth claim --cores 1..4 --wait 60 -- ./backup    waits for a core for a minute
   hearth claims                                      who has what
 
@@ -21,6 +26,55 @@ Environment:
   HEARTH_CLAIMS   the folder of the registry; otherwise /run/hearth/claims, if an administrator has
                   made it for all users, or the user's own in /dev/shm")]
 pub(crate) struct ClaimArguments {
+    #[command(flatten)]
+    pub(crate) wish: Wish,
+
+    /// Wait up to SECONDS for the least number of cores; otherwise give up at once
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) wait: u64,
+
+    /// Serve job tokens to make, cargo and ninja: as many jobs as cores. FORM is pipe, for make of
+    /// all versions and cargo, or fifo, for ninja 1.13 and make 4.4
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true,
+          default_missing_value = "pipe")]
+    pub(crate) jobserver: Option<JobserverForm>,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How clients reach job tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JobserverForm {
+    /// Inherited descriptors
+    Pipe,
+    /// A named pipe
+    Fifo,
+}
+
+/// Look after the claim of a process that knows nothing of claims. `hearth claim` starts it.
+#[derive(Args, Debug)]
+pub(crate) struct StewardArguments {
+    /// The process that has the claim
+    #[arg(long)]
+    pub(crate) process: u32,
+
+    #[command(flatten)]
+    pub(crate) wish: Wish,
+
+    /// Descriptors of the pipe with job tokens: READ,WRITE
+    #[arg(long, value_parser = descriptors)]
+    pub(crate) pipe: Option<(i32, i32)>,
+
+    /// Named pipe with job tokens
+    #[arg(long)]
+    pub(crate) fifo: Option<PathBuf>,
+}
+
+/// How many cores, and which.
+#[derive(Args, Debug)]
+pub(crate) struct Wish {
     /// How many cores: N, or LEAST..MOST
     #[arg(long, value_name = "N|LEAST..MOST", value_parser = quantity)]
     pub(crate) cores: (u32, u32),
@@ -40,14 +94,6 @@ pub(crate) struct ClaimArguments {
     /// Take cores as near to the memory of node N as possible
     #[arg(long, value_name = "N")]
     pub(crate) near_memory: Option<u32>,
-
-    /// Wait up to SECONDS for the least number of cores; otherwise give up at once
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    pub(crate) wait: u64,
-
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// Show which programs have claimed which cores.
@@ -82,6 +128,12 @@ fn cache(text: &str) -> Result<(u8, u32), String> {
     let parts = text.split_once(':');
     let parts = parts.and_then(|(level, cpu)| Some((level.parse().ok()?, cpu.parse().ok()?)));
     parts.ok_or_else(|| "must be a level of caches and a CPU, as 3:0".to_owned())
+}
+
+fn descriptors(text: &str) -> Result<(i32, i32), String> {
+    let parts = text.split_once(',');
+    let parts = parts.and_then(|(read, write)| Some((read.parse().ok()?, write.parse().ok()?)));
+    parts.ok_or_else(|| "must be two descriptors, as 3,4".to_owned())
 }
 
 #[cfg(test)]

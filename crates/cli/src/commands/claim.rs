@@ -1,11 +1,12 @@
 //! `hearth claim` and `hearth claims`: cores that belong to a program.
 
 use std::env;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use hearth_claim::{Claim, ClaimError, Constraints, Grant, State};
+use hearth_claim::{Claim, ClaimError, Form, Grant, Jobserver, State};
 use hearth_machine::topology::format_list;
 use hearth_sys::affinity;
 use hearth_terminal::{Failure, output};
@@ -13,10 +14,14 @@ use hearth_text::columns::{Columns, Side};
 use hearth_text::{cause, counted};
 use serde_json::{Value, json};
 
-use crate::arguments::claim::{ClaimArguments, ClaimsArguments};
+use crate::arguments::claim::{ClaimArguments, ClaimsArguments, JobserverForm};
+use crate::commands::claim_steward;
 
 /// Variables by which programs choose the number of their threads.
 const TEAM_SIZES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "HEARTH_WORKERS"];
+
+/// Variable by which make and its like hear of job tokens.
+const MAKE_FLAGS: &str = "MAKEFLAGS";
 
 pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
     let Some((program, rest)) = arguments.command.split_first() else {
@@ -27,15 +32,16 @@ pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
     let name = program.to_string_lossy();
     let mut claim = Claim::begin(name.rsplit('/').next().unwrap_or(&name)).map_err(failure)?;
     let time = Duration::from_secs(arguments.wait);
-    let grant = claim
-        .invade_within(constraints(arguments), time)
-        .map_err(failure)?;
+    let wish = claim_steward::constraints(&arguments.wish);
+    let grant = claim.invade_within(wish, time).map_err(failure)?;
     if claim.was_rebuilt() {
         output::tell("the registry of claims was damaged; it is made anew from what programs have");
     }
     if !grant.is_enough() {
         return Err(too_few(&mut claim, arguments, &grant));
     }
+    let jobserver = jobserver(arguments, &claim, &grant)?;
+    claim_steward::start(&arguments.wish, claim.folder(), jobserver.as_ref())?;
     affinity::allow_current(&grant.cpus).map_err(|error| {
         Failure::environment(format!("cannot use these CPUs: {}", cause(&error)))
     })?;
@@ -47,29 +53,44 @@ pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
     {
         command.env(name, grant.cpus.len().to_string());
     }
+    if let Some(jobserver) = &jobserver {
+        let before = env::var(MAKE_FLAGS).unwrap_or_default();
+        command.env(MAKE_FLAGS, jobserver.make_flags(&before));
+    }
     let error = command.exec();
+    if let Some(path) = jobserver.as_ref().and_then(Jobserver::path) {
+        let _ = fs::remove_file(path);
+    }
     Err(Failure::input(format!(
         "cannot start {name}: {}",
         cause(&error)
     )))
 }
 
-fn constraints(arguments: &ClaimArguments) -> Constraints {
-    let (least, most) = arguments.cores;
-    let mut wish = Constraints::cores(least..=most);
-    if arguments.scatter {
-        wish = wish.scatter();
+/// The server of job tokens, if one is asked for, with those of the cores that were got.
+fn jobserver(
+    arguments: &ClaimArguments,
+    claim: &Claim,
+    grant: &Grant,
+) -> Result<Option<Jobserver>, Failure> {
+    let Some(form) = arguments.jobserver else {
+        return Ok(None);
+    };
+    if env::var(MAKE_FLAGS).is_ok_and(|flags| flags.contains("--jobserver")) {
+        output::tell("another program serves job tokens already; its tokens stay");
+        return Ok(None);
     }
-    for node in &arguments.nodes {
-        wish = wish.on_node(*node);
-    }
-    if let Some((level, cpu)) = arguments.sharing_cache {
-        wish = wish.sharing_cache(level, cpu);
-    }
-    if let Some(node) = arguments.near_memory {
-        wish = wish.near_memory_of(node);
-    }
-    wish
+    let form = match form {
+        JobserverForm::Pipe => Form::Pipe,
+        JobserverForm::Fifo => Form::Fifo,
+    };
+    let made = Jobserver::new(form, claim.folder()).and_then(|mut jobserver| {
+        jobserver.allow(grant.cpus.len())?;
+        Ok(jobserver)
+    });
+    made.map(Some).map_err(|error| {
+        Failure::environment(format!("cannot serve job tokens: {}", cause(&error)))
+    })
 }
 
 /// Failure to get the least number of cores, with those who have some.
@@ -136,7 +157,7 @@ fn document(state: &State) -> Vec<Value> {
     holders.collect()
 }
 
-fn failure(error: ClaimError) -> Failure {
+pub(super) fn failure(error: ClaimError) -> Failure {
     match error {
         ClaimError::Unsafe { .. } => Failure::input(error.to_string()),
         _ => Failure::environment(error.to_string()),

@@ -4,6 +4,7 @@ mod advise;
 mod build;
 mod check;
 mod claim;
+mod claim_steward;
 mod cores;
 mod explain;
 mod fmt;
@@ -43,6 +44,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Cores(arguments) => cores::cores(&arguments),
         Command::Claim(arguments) => claim::claim(&arguments),
         Command::Claims(arguments) => claim::claims(&arguments),
+        Command::ClaimSteward(arguments) => claim_steward::look_after(&arguments),
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
