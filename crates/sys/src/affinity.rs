@@ -102,6 +102,27 @@ pub fn try_allowed() -> io::Result<Vec<usize>> {
     mask_of_thread(0).map(|words| members(&words))
 }
 
+/// Number of cores that the calling thread may use. It does not allocate. None where the system does
+/// not say.
+#[must_use]
+pub fn count_allowed() -> Option<usize> {
+    if cfg!(miri) {
+        return Some(2);
+    }
+    let mut words = [0usize; 512];
+    // SAFETY: the size passed is that of the buffer. The raw call returns how many bytes it wrote.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&words),
+            words.as_mut_ptr(),
+        )
+    };
+    let cores = words.iter().map(|word| word.count_ones() as usize).sum();
+    (written >= 0 && cores > 0).then_some(cores)
+}
+
 /// The cores that a thread of any process may use, ascending.
 ///
 /// # Errors
