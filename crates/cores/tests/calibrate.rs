@@ -168,7 +168,7 @@ fn a_slow_change_meets_all_numbers_of_threads() {
     assert_good(Noise::Drift(0.02, 1.0), 0.2, 0.01, 0.01);
 }
 
-/// Where it is missing in most runs of a point by chance, one less is found.
+/// One less is found where it is missing in most runs of a point by chance.
 #[test]
 fn a_thread_that_is_seldom_missing_counts() {
     assert_good(Noise::Flicker(0.02, 0.2), 0.85, 0.06, 0.06);

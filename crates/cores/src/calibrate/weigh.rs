@@ -8,16 +8,16 @@
 //!                                              λ(x) between ¼ and 1 or so   for x > N − r
 //! ```
 //!
-//! with a scale s and a serial share ρ. λ = 1 is the paper's upper bound δmax = 2: a thread shares a
-//! CPU to the end. As others of the section end earlier, the system moves it to a free CPU, and λ is
-//! less; λ = 0 is the lower bound. Other explanations are a section that stops to scale at y
-//! threads, t(x) = s · max(ρ + (1 − ρ) / x, ρ + (1 − ρ) / y), and none of all these.
+//! with a scale s and a serial share ρ. λ = 1 is the paper's upper bound δmax = 2: a thread
+//! shares a CPU to the end. As others of the section end earlier, the system moves it to a free
+//! CPU, and λ is less; λ = 0 is the lower bound. Other explanations are a section that stops
+//! scaling at y threads, t(x) = s · max(ρ + (1 − ρ) / x, ρ + (1 − ρ) / y), and none of all these.
 //!
-//! Each explanation's probability is its prior times its likelihood, with what it leaves open (s, ρ,
-//! λ of each x, y) averaged over a grid. So an explanation that could fit much is not better for it,
-//! which is the guard against noise: a jump has to be there, where the bare 1 / x does not do. The
-//! difference between a median and the curve, in logarithms, has a Student distribution, so that
-//! one bad point does not decide.
+//! Each explanation's probability is its prior times its likelihood, with what it leaves open (s,
+//! ρ, λ of each x, y) averaged over a grid. So an explanation that could fit much is not better
+//! for it, which is the guard against noise: a jump has to be there, where the bare 1 / x does not
+//! do. The difference between a median and the curve, in logarithms, has a Student distribution,
+//! so that one bad point does not decide.
 
 use super::Point;
 
@@ -35,7 +35,7 @@ const SCALE_ERRORS: f64 = 3.0;
 /// Degrees of freedom of the Student distribution: tails as heavy as those of times on busy
 /// machines.
 const FREEDOM: f64 = 4.0;
-/// Prior probabilities: no foreign thread, any number of them, a section that stops to scale, none
+/// Prior probabilities: no foreign thread, any number of them, a section that stops scaling, none
 /// of these. The paper's method is for sections that only CPUs limit.
 const PRIOR: (f64, f64, f64, f64) = (0.45, 0.49, 0.05, 0.01);
 /// For what has no shape: each logarithm of a time is anywhere within a range so wide.
@@ -46,7 +46,7 @@ const SHAPELESS_RANGE: f64 = 3.0;
 pub struct Weights {
     /// By the number of foreign threads, from 0 to N − 1.
     pub foreign: Vec<f64>,
-    /// The section stops to scale.
+    /// The section stops scaling.
     pub scaling: f64,
     /// The same by the number of threads that are enough, from 1 to N.
     enough: Vec<f64>,
@@ -120,7 +120,8 @@ fn grid(from: f64, to: f64, count: usize) -> impl Iterator<Item = f64> + Clone {
     (0..count).map(move |at| from + step * at as f64)
 }
 
-/// Weighs all explanations of points with 1 to N threads, each with a median above 0. Without points nothing is known, and no foreign thread the answer.
+/// Weighs all explanations of points with 1 to N threads, each with a median above 0. Without
+/// points nothing is known, and no foreign thread the answer.
 #[must_use]
 pub fn weigh(points: &[Point], serial_max: f64) -> Weights {
     let cpus = points.len();
@@ -133,7 +134,7 @@ pub fn weigh(points: &[Point], serial_max: f64) -> Weights {
             shapeless: 0.0,
         };
     };
-    // Points where a section that has stopped to scale could have done so, between two.
+    // Points where a section that has stopped scaling could have done so, between two.
     let limits: Vec<f64> = match cpus {
         1 => Vec::new(),
         _ => grid(1.05, cpus as f64 - 0.02, (2 * cpus).max(24)).collect(),

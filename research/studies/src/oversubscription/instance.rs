@@ -2,8 +2,8 @@
 //! and ended.
 //!
 //! It says `ready` once it has its threads and its first product, and begins with a line of its
-//! input. A program that chooses its threads does so then. It ends when its time is over or, without
-//! one, with its input, and prints a [`Record`] as JSON.
+//! input. A program that chooses its threads does so then. It ends when its time is over or,
+//! without one, with its input, and prints a [`Record`] as JSON.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -41,8 +41,8 @@ pub struct Asked {
     pub milliseconds: u32,
 }
 
-/// What a program did. Times are nanoseconds of the system's monotonic clock, which all programs
-/// share.
+/// Account of a program's run. Times are nanoseconds of the system's monotonic clock, which all
+/// programs share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Its threads.
@@ -75,7 +75,8 @@ impl Record {
         count * 1e9 / to.saturating_sub(from).max(1) as f64
     }
 
-    /// Mean seconds of the products that ran wholly within a window, or else of those that touch it.
+    /// Mean seconds of the products that ran wholly within a window, or else of those that touch
+    /// it.
     #[must_use]
     pub fn seconds(&self, (from, to): (u64, u64)) -> Option<f64> {
         let mean = |is_in: &dyn Fn(u64, u64) -> bool| {

@@ -68,7 +68,7 @@ pub struct Chosen {
     pub foreign: Option<f64>,
 }
 
-/// What policies look at.
+/// Facts that policies look at.
 pub struct Surroundings<'a> {
     /// CPUs that the program may use.
     pub cpus: usize,
@@ -116,7 +116,7 @@ pub fn choose(policy: Policy, around: &mut Surroundings<'_>) -> Chosen {
 }
 
 fn measured() -> Chosen {
-    /// What [`Cores::measured`] recommends.
+    /// Time that [`Cores::measured`] recommends.
     const WINDOW: Duration = Duration::from_millis(200);
     Chosen {
         threads: Cores::measured(WINDOW).threads,

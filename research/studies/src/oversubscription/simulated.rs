@@ -4,8 +4,8 @@
 //! Time goes in ticks. Each core has a queue whose threads take turns, a slice of [`SLICE`] ticks
 //! each. Others' threads were there first, one a core as far as cores go; those of the program come
 //! to the shortest queues. A core with nothing to do takes a waiting thread from the longest queue,
-//! if threads may move; that is the one respect in which Linux's balancing is here. A section's work
-//! is divided at its begin (static), or in grains that threads take one by one (stealing).
+//! if threads may move; that is all that is here of Linux's balancing. A section's work is divided
+//! at its begin (static), or in grains that threads take one by one (stealing).
 
 use std::collections::VecDeque;
 
