@@ -157,8 +157,9 @@ impl fmt::Display for Doubt {
 /// Runs a section with 1 to N threads and says how many others leave room for.
 ///
 /// The section divides its work into one equal part for each thread, without moving work between
-/// threads, never waits, and returns the time that it took. It is run with each number of threads
-/// in turn, so that slow changes of load meet all of them, and once before that does not count.
+/// threads, never waits, and returns the time that it took: with one thread several of the
+/// scheduler's slices, ten milliseconds or more. It is run with each number of threads in turn, so
+/// that slow changes of load meet all of them, and once before that does not count.
 pub fn calibrate(how: &Calibration, section: &mut dyn FnMut(usize) -> Duration) -> Calibrated {
     let begin = Instant::now();
     let this = std::process::id();
