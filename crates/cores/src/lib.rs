@@ -15,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod calibrate;
 mod fair;
 mod load;
 mod missing;

@@ -34,7 +34,8 @@ Examples:
   hearth study run event-patterns --quick
   hearth study run message-passing --quick
   hearth study run monitoring --quick
-  hearth study run transactions --quick")]
+  hearth study run transactions --quick
+  hearth study run oversubscription --quick")]
 pub struct Study {
     #[command(subcommand)]
     pub action: Action,
@@ -48,8 +49,8 @@ pub enum Action {
     Tool(StudyTool),
 }
 
-/// A tool of a study by itself: of nmart but for `events`, `monitored`, `transactions` and
-/// `equations`.
+/// A tool of a study by itself: of nmart but for `events`, `monitored`, `transactions`,
+/// `oversubscribed` and `equations`.
 ///
 /// Programs run with the C library's allocator if none is named, but for `characterise`, which
 /// takes First-fit as the source does.
@@ -136,6 +137,7 @@ pub enum Tool {
     Events(EventServer),
     Monitored(MonitoredProgram),
     Transactions(TransactionsRun),
+    Oversubscribed(OversubscribedProgram),
 }
 
 /// Way in which control passes from sender to receiver.
@@ -268,6 +270,33 @@ pub struct TransactionsRun {
     pub folder: Option<PathBuf>,
 }
 
+/// A program of oversubscription: multiplies matrices again and again, and prints when as JSON
+///
+/// It says `ready` and begins with a line of input.
+#[derive(Args, Debug)]
+pub struct OversubscribedProgram {
+    /// static, stealing, or the name of a policy that chooses the threads: all, loadavg,
+    /// loadavg-settled, hill, measured, calibrated, calibrated-or-measured
+    #[arg(value_name = "WAY")]
+    pub way: String,
+
+    /// How many threads, unless a policy chooses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+
+    /// How many threads others run, for loadavg-settled
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub foreign: usize,
+
+    /// Rows and columns of a matrix
+    #[arg(long, value_name = "N", default_value_t = 384)]
+    pub rows: usize,
+
+    /// How long it runs; 0 for until its input ends
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub milliseconds: u32,
+}
+
 /// A program to be looked at.
 #[derive(Args, Debug)]
 pub struct OfProgram {
@@ -309,7 +338,9 @@ Examples:
   hearth study run monitoring --quick              a look, in some minutes
   hearth study run monitoring --experiment parts --milliseconds 10000
   hearth study run transactions --quick            a look, in about a minute
-  hearth study run transactions --experiment bank --milliseconds 2000")]
+  hearth study run transactions --experiment bank --milliseconds 2000
+  hearth study run oversubscription --quick        a look, in some seconds
+  hearth study run oversubscription --experiment policies --repeats 20")]
 pub struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -321,8 +352,8 @@ pub struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
-    /// in monitoring 10, or 2 with --quick; in transactions 30, or 3 with --quick; in the others 7,
-    /// or 3 with --quick
+    /// in monitoring and oversubscription 10, or 2 with --quick; in transactions 30, or 3 with
+    /// --quick; in the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
@@ -365,11 +396,12 @@ pub struct RunStudy {
     pub cachet: Option<PathBuf>,
 
     /// How long each run counts. If not given: 2000 in event-patterns, or 200 with --quick; 1000 in
-    /// monitoring, or 50; 500 in transactions, for runs of the bank, or 20
+    /// monitoring, or 50; 500 in transactions, for runs of the bank, or 20; 1000 in
+    /// oversubscription, or 60
     #[arg(
         long,
         value_name = "N",
-        help_heading = "event-patterns, monitoring, transactions"
+        help_heading = "event-patterns, monitoring, transactions, oversubscription"
     )]
     pub milliseconds: Option<u32>,
 
@@ -425,7 +457,12 @@ impl RunStudy {
     pub fn foreign(&self, study: &str) -> Option<&'static str> {
         const IMPACT: &[&str] = &["cache-impact"];
         const NMART: &[&str] = &["nmart"];
-        const TIMED: &[&str] = &["event-patterns", "monitoring", "transactions"];
+        const TIMED: &[&str] = &[
+            "event-patterns",
+            "monitoring",
+            "transactions",
+            "oversubscription",
+        ];
         const MEMCACHED: &[&str] = &["memcached"];
         const THREADED: &[&str] = &["memcached", "message-passing"];
         const PASSING: &[&str] = &["message-passing"];

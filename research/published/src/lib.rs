@@ -4,6 +4,7 @@
 //!   machines.
 //! - [`cache_impact`]: its figures. [`replay`] compares its model with them.
 //! - [`node_distance`]: the figures of the node-aware allocator's source.
+//! - [`oversubscription`]: CPUs that a program gets among others, and the jump of its times.
 //! - [`validation`]: compares that model and Hearth's with measurements that neither has seen.
 //!
 //! Everything here is a function of its arguments: no clock, no files, no environment. Nothing of
@@ -21,6 +22,7 @@
 
 pub mod cache_impact;
 pub mod node_distance;
+pub mod oversubscription;
 pub mod replay;
 pub mod source;
 pub mod validation;

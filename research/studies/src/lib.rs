@@ -30,6 +30,7 @@ pub mod memcached;
 pub mod message_passing;
 pub mod monitoring;
 pub mod nmart;
+pub mod oversubscription;
 mod pages;
 mod progress;
 pub mod results;
@@ -93,6 +94,11 @@ pub const STUDIES: &[Listed] = &[
         name: "transactions",
         title: "traces of transactions: what recording costs, and whether it changes who meets whom",
         experiments: study::listed::<transactions::Experiment>,
+    },
+    Listed {
+        name: "oversubscription",
+        title: "what a program's threads cost those beside it, and whether its own times show it",
+        experiments: study::listed::<oversubscription::Experiment>,
     },
 ];
 

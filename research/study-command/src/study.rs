@@ -8,6 +8,7 @@ use hearth_studies::memcached::{self, Memcached};
 use hearth_studies::message_passing::{self, MessagePassing};
 use hearth_studies::monitoring::{self, Monitoring};
 use hearth_studies::nmart::{self, Nmart};
+use hearth_studies::oversubscription::{self, Oversubscription};
 use hearth_studies::study::experiments;
 use hearth_studies::transactions::{self, Transactions};
 use hearth_studies::{STUDIES, StudyError};
@@ -107,6 +108,20 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
                 experiments: experiments(names).map_err(failure)?,
             };
             conduct(Transactions::new(this_program()?), &options, path, resume)
+        }
+        "oversubscription" => {
+            let options = oversubscription::OversubscriptionOptions {
+                quick,
+                repeats,
+                measure_ms: arguments.milliseconds,
+                experiments: experiments(names).map_err(failure)?,
+            };
+            conduct(
+                Oversubscription::new(this_program()?),
+                &options,
+                path,
+                resume,
+            )
         }
         "message-passing" => {
             let study = MessagePassing::new(profile(arguments)?);

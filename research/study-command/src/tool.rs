@@ -18,13 +18,15 @@ use hearth_studies::nmart::launch::{self, Bench, Ended, Launch, Metered, Ran};
 use hearth_studies::nmart::monitor::COLUMNS;
 use hearth_studies::nmart::requests::requests;
 use hearth_studies::nmart::zones::fallback;
+use hearth_studies::oversubscription::instance::{self, serve as multiply};
 use hearth_studies::transactions::launch::{self as one_run, Asked};
 use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
 use crate::course::{failure, read_profile};
 use hearth_study_arguments::{
-    self as arguments, EventServer, MonitoredProgram, OfProgram, Tool, TransactionsRun,
+    self as arguments, EventServer, MonitoredProgram, OfProgram, OversubscribedProgram, Tool,
+    TransactionsRun,
 };
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
@@ -76,7 +78,21 @@ pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
         Tool::Events(asked) => server(asked),
         Tool::Monitored(asked) => monitored_program(asked),
         Tool::Transactions(asked) => transactions(asked),
+        Tool::Oversubscribed(asked) => oversubscribed(asked),
     }
+}
+
+/// One of the programs of the study `oversubscription`.
+fn oversubscribed(asked: &OversubscribedProgram) -> Result<(), Failure> {
+    let asked = instance::Asked {
+        way: asked.way.clone(),
+        threads: asked.threads.clamp(1, 4096),
+        foreign: asked.foreign,
+        rows: asked.rows.clamp(1, 4096),
+        milliseconds: asked.milliseconds,
+    };
+    let input = io::BufReader::new(io::stdin());
+    multiply(&asked, input, io::stdout().lock()).map_err(Failure::input)
 }
 
 /// Makes one run of the study `transactions`.
