@@ -23,7 +23,11 @@ mod chain;
 mod constraints;
 mod error;
 mod folder;
+mod kernel;
 mod member;
+#[cfg(test)]
+mod model;
+mod outside;
 mod processes;
 mod registry;
 mod state;

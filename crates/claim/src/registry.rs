@@ -3,30 +3,25 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
-use crate::chain::{Chain, Newest, Published};
+use crate::chain::{self, Newest, Published};
 use crate::constraints::Core;
 use crate::error::ClaimError;
+use crate::kernel::Kernel;
 use crate::member::{self, Held, Member, Members};
-use crate::processes::{self, Processes};
-use crate::state::{Holder, OLD, ProcessId, State};
+use crate::outside::{Fault, Outside};
+use crate::state::{Holder, ProcessId, State};
 
 /// Attempts to publish while others do.
 const ATTEMPTS: usize = 10_000;
-/// Attempts to read a member's file that is being written, and the pause between them.
-const LOOKS: usize = 20;
-const LOOK_PAUSE: Duration = Duration::from_millis(1);
 
 /// A process's part in a registry.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    chain: Chain,
+pub(crate) struct Registry<O: Outside = Kernel> {
+    outside: O,
     own: ProcessId,
     name: String,
     member: Member,
-    processes: Processes,
     operation: u64,
     /// The process's cores. It knows them better than the registry.
     cores: Vec<Core>,
@@ -49,20 +44,26 @@ impl Registry {
     /// Takes part in the registry in a folder.
     pub(crate) fn join(folder: &Path, name: &str) -> Result<Registry, ClaimError> {
         let in_folder = |error| ClaimError::file(folder, error);
-        let folder = &folder.canonicalize().map_err(in_folder)?;
-        let own = processes::own().map_err(in_folder)?;
-        let chain = Chain::in_folder(folder);
-        chain.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
-        let mut member = Member::join(folder, own).map_err(in_folder)?;
-        member.write(&Held::default(), own).map_err(in_folder)?;
+        let outside = Kernel::in_folder(&folder.canonicalize().map_err(in_folder)?);
+        outside.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
+        Registry::begin(outside, name)
+    }
+}
+
+impl<O: Outside> Registry<O> {
+    /// Takes part.
+    pub(crate) fn begin(mut outside: O, name: &str) -> Result<Registry<O>, ClaimError> {
+        let folder = outside.folder().to_owned();
+        let in_folder = |error| ClaimError::file(&folder, error);
+        let own = outside.own().map_err(in_folder)?;
+        let member = Member::join(&mut outside, own).map_err(in_folder)?;
         let mut registry = Registry {
-            chain,
+            // Not that of the image that this process had before.
+            operation: outside.random() >> 32,
+            outside,
             own,
             name: name.to_owned(),
             member,
-            processes: Processes::default(),
-            // Not that of the image that this process had before.
-            operation: u64::from(fastrand::u32(..)),
             cores: Vec::new(),
             wish: (1, 1),
             was_rebuilt: false,
@@ -81,7 +82,7 @@ impl Registry {
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        self.chain.folder()
+        self.outside.folder()
     }
 
     /// Whether a damaged state was noticed and made anew since the last call.
@@ -100,11 +101,13 @@ impl Registry {
         &mut self,
         plan: &mut dyn FnMut(&State, Plan) -> Plan,
     ) -> Result<(), ClaimError> {
-        if std::process::id() != self.own.number {
+        if self.outside.process() != self.own.number {
             return Err(ClaimError::Forked);
         }
         let mut avoided: Vec<Core> = Vec::new();
         for _ in 0..ATTEMPTS {
+            self.outside
+                .begins_again(format_args!("change {self:?} {avoided:?}"));
             let (from, mut state) = self.current()?;
             state.disputed.extend(&avoided);
             let as_it_is = Plan {
@@ -119,7 +122,7 @@ impl Registry {
                 .retain(|core| self.cores.contains(core) || free.contains(core));
             let is_new = |core: &&Core| !self.cores.contains(core);
             let wants: Vec<Core> = plan.cores.iter().filter(is_new).copied().collect();
-            if !wants.is_empty() {
+            if !wants.is_empty() && !self.outside.has(Fault::PublishesFirst) {
                 let (cores, wants) = (self.cores.clone(), wants.clone());
                 self.write(&Held { cores, wants })?;
             }
@@ -128,8 +131,8 @@ impl Registry {
             if self.is_published(&from, &state) {
                 return self.adopt(plan);
             }
-            let published = self.chain.publish(&from, &state.text());
-            let published = published.map_err(|error| ClaimError::file(self.chain.folder(), error));
+            let published = chain::publish(&self.outside, &from, &state.text());
+            let published = published.map_err(|error| self.in_folder(error));
             let has_effect = match published? {
                 Published::Yes => true,
                 Published::TooLate => false,
@@ -138,14 +141,11 @@ impl Registry {
             if !has_effect {
                 continue;
             }
-            if state.age < OLD {
-                let contested = self.contested(&wants)?;
-                if !contested.is_empty() {
-                    avoided.extend(contested);
-                    continue;
-                }
+            let contested = self.contested(&wants)?;
+            if contested.is_empty() {
+                return self.adopt(plan);
             }
-            return self.adopt(plan);
+            avoided.extend(contested);
         }
         Err(ClaimError::Crowded)
     }
@@ -153,8 +153,8 @@ impl Registry {
     /// Whether the last operation is in the newest state: a process that was stopped just after it
     /// had published comes too late to see its own state.
     fn took_effect(&self) -> Result<bool, ClaimError> {
-        let newest = self.chain.newest();
-        let newest = newest.map_err(|error| ClaimError::file(self.chain.folder(), error))?;
+        let newest = chain::newest(&self.outside);
+        let newest = newest.map_err(|error| self.in_folder(error))?;
         let state = published(&newest);
         let own = state
             .as_ref()
@@ -172,11 +172,18 @@ impl Registry {
         })
     }
 
-    /// Those of some new cores that others name in their files. Soon after a first state some may
-    /// have cores that it does not know of. Both sides write before they read, so one sees it.
+    /// Those of some new cores that others name in their files: if states were removed, some may
+    /// have cores that the newest does not know of. Both sides write before they read, so one of
+    /// them sees it.
     fn contested(&mut self, cores: &[Core]) -> Result<Vec<Core>, ClaimError> {
         let mut contested = Vec::new();
-        for look in 1..=LOOKS {
+        let looks = self.outside.limits().looks;
+        if cores.is_empty() || self.outside.has(Fault::NeverLooks) {
+            return Ok(contested);
+        }
+        for look in 1..=looks {
+            self.outside
+                .begins_again(format_args!("look {self:?} {cores:?} {look}"));
             let own = self.own;
             let living = self.living(member::members)?;
             let others = || living.iter().filter(|(process, _)| *process != own);
@@ -184,17 +191,21 @@ impl Registry {
             contested = cores.iter().filter(is_named).copied().collect();
             // What others only want, they may drop at once.
             let is_had = |core: &Core| others().any(|(_, held)| held.cores.contains(core));
-            if contested.iter().all(is_had) || look == LOOKS {
+            if contested.iter().all(is_had) || look == looks {
                 break;
             }
-            thread::sleep(LOOK_PAUSE);
+            self.outside.pause();
         }
         Ok(contested)
     }
 
     fn write(&mut self, held: &Held) -> Result<(), ClaimError> {
-        let written = self.member.write(held, self.own);
-        written.map_err(|error| ClaimError::file(self.chain.folder(), error))
+        let written = self.member.write(&mut self.outside, held);
+        written.map_err(|error| self.in_folder(error))
+    }
+
+    fn in_folder(&self, error: io::Error) -> ClaimError {
+        ClaimError::file(self.outside.folder(), error)
     }
 
     /// Whether a state says nothing that the newest one does not: who waits for cores asks often.
@@ -231,12 +242,10 @@ impl Registry {
     /// The newest state as it was published, and the next one, which is like it: without those who
     /// have ended, and with what this process knows of itself.
     fn current(&mut self) -> Result<(Newest, State), ClaimError> {
-        let in_folder = |error| ClaimError::file(self.chain.folder(), error);
-        let newest = self.chain.newest().map_err(in_folder)?;
+        let newest = chain::newest(&self.outside).map_err(|error| self.in_folder(error))?;
         let mut state = match published(&newest) {
             Some(before) => State {
                 from: before.id,
-                age: (before.age + 1).min(OLD),
                 ..before
             },
             None => {
@@ -245,19 +254,19 @@ impl Registry {
                 self.rebuilt()?
             }
         };
-        state.id = fastrand::u64(1..);
+        state.id = self.outside.random().max(1);
         let ended: Vec<ProcessId> = state
             .holders
             .keys()
             .copied()
-            .filter(|process| *process != self.own && !self.processes.is_alive(*process))
+            .filter(|process| *process != self.own && self.has_ended(*process))
             .collect();
         for process in ended {
             state.holders.remove(&process);
-            member::bury(self.chain.folder(), process);
+            member::bury(&self.outside, process);
         }
-        self.processes
-            .keep(|process| state.holders.contains_key(process));
+        self.outside
+            .keep(&|process| state.holders.contains_key(process));
         if !state.disputed.is_empty() {
             let living = self.living(member::members)?;
             // Until those who name a core in their files have it in the state, or name it no more.
@@ -304,16 +313,16 @@ impl Registry {
     /// Living members and what they have.
     fn living(
         &mut self,
-        members: fn(&Path) -> io::Result<Members>,
+        members: fn(&O) -> io::Result<Members>,
     ) -> Result<Vec<(ProcessId, Held)>, ClaimError> {
-        for look in 1..=LOOKS {
-            let members = members(self.chain.folder());
-            let members = members.map_err(|error| ClaimError::file(self.chain.folder(), error))?;
+        let looks = self.outside.limits().looks;
+        for look in 1..=looks {
+            let members = members(&self.outside).map_err(|error| self.in_folder(error))?;
             let mut living = Vec::new();
             let mut is_complete = true;
             for (process, held) in members {
-                if process != self.own && !self.processes.is_alive(process) {
-                    member::bury(self.chain.folder(), process);
+                if process != self.own && self.has_ended(process) {
+                    member::bury(&self.outside, process);
                     continue;
                 }
                 is_complete &= held.is_some();
@@ -322,16 +331,20 @@ impl Registry {
             if is_complete {
                 return Ok(living);
             }
-            if look < LOOKS {
-                thread::sleep(LOOK_PAUSE);
+            if look < looks {
+                self.outside.pause();
             }
         }
-        Err(ClaimError::Damaged(self.chain.folder().to_owned()))
+        Err(ClaimError::Damaged(self.outside.folder().to_owned()))
+    }
+
+    fn has_ended(&mut self, process: ProcessId) -> bool {
+        !self.outside.is_alive(process) && !self.outside.has(Fault::IgnoresEnds)
     }
 
     /// Gives everything back.
     pub(crate) fn leave(&mut self) {
-        if std::process::id() != self.own.number {
+        if self.outside.process() != self.own.number {
             return;
         }
         let own = self.own;
@@ -341,12 +354,12 @@ impl Registry {
                 break;
             };
             state.holders.remove(&own);
-            match self.chain.publish(&from, &state.text()) {
+            match chain::publish(&self.outside, &from, &state.text()) {
                 Ok(Published::TooLate | Published::Lost) => {}
                 _ => break,
             }
         }
-        self.member.leave();
+        self.member.leave(&self.outside);
     }
 }
 
@@ -360,14 +373,13 @@ fn published(newest: &Newest) -> Option<State> {
 /// The newest state in a folder, without those who have ended. None if there is none. Nothing is
 /// changed.
 pub(crate) fn look(folder: &Path) -> Result<Option<State>, ClaimError> {
-    let newest = Chain::in_folder(folder).newest();
-    let newest = newest.map_err(|error| ClaimError::file(folder, error))?;
+    let mut outside = Kernel::in_folder(folder);
+    let newest = chain::newest(&outside).map_err(|error| ClaimError::file(folder, error))?;
     let mut state = published(&newest);
     if let Some(state) = &mut state {
-        let mut processes = Processes::default();
         state
             .holders
-            .retain(|process, _| processes.is_alive(*process));
+            .retain(|process, _| outside.is_alive(*process));
     }
     Ok(state)
 }
