@@ -7,25 +7,14 @@
 //! much higher one is there, or its own beginning is not there any more, and it takes its file
 //! back.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use crate::outside::{Fault, Outside};
 
 /// End of a state's file name.
-const STATE: &str = "state";
-/// States kept besides the newest, in which others may still be reading.
-const KEPT: u64 = 8;
+const STATE: &str = ".state";
 /// Attempts to read what others replace meanwhile.
 const ATTEMPTS: usize = 100;
-
-/// The folder.
-#[derive(Clone, Debug)]
-pub(crate) struct Chain {
-    folder: PathBuf,
-}
 
 /// The newest state's text, and that of the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,132 +38,86 @@ pub(crate) enum Published {
     Lost,
 }
 
-impl Chain {
-    /// States in a folder that exists.
-    pub(crate) fn in_folder(folder: &Path) -> Chain {
-        Chain {
-            folder: folder.to_owned(),
-        }
-    }
-
-    /// The folder.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn path(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("{number:020}.{STATE}"))
-    }
-
-    /// Numbers of the states that are there, ascending.
-    fn numbers(&self) -> io::Result<Vec<u64>> {
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_suffix(STATE));
-            let number = number.and_then(|name| name.strip_suffix('.'));
-            numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
-    }
-
-    /// The newest state.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
-    pub(crate) fn newest(&self) -> io::Result<Newest> {
-        for _ in 0..ATTEMPTS {
-            let Some(number) = self.numbers()?.last().copied() else {
-                return Ok(Newest::default());
-            };
-            // Others may publish and tidy up meanwhile.
-            if let Some(text) = self.read(number)? {
-                let before = self.read(number.saturating_sub(1))?.unwrap_or_default();
-                return Ok(Newest {
-                    number,
-                    text,
-                    before,
-                });
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::WouldBlock,
-            "other programs change it all the time",
-        ))
-    }
-
-    /// A state's text; empty if it is none. None if there is no such state.
-    fn read(&self, number: u64) -> io::Result<Option<String>> {
-        match fs::read_to_string(self.path(number)) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(String::new())),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Removes what processes that ended in the middle of publishing have left.
-    pub(crate) fn tidy_up(&self, has_ended: impl Fn(u32) -> bool) {
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let draft = name.to_str().and_then(|name| name.strip_suffix(".draft"));
-            let process = draft.and_then(|draft| draft.split_once('-')?.0.parse().ok());
-            if process.is_some_and(&has_ended) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-
-    /// Publishes a state under the next number. `from` is what it was made from; somebody may have
-    /// removed that meanwhile.
-    ///
-    /// # Errors
-    /// The folder cannot be written to.
-    pub(crate) fn publish(&self, from: &Newest, text: &str) -> io::Result<Published> {
-        let number = from.number + 1;
-        let draft = format!("{}-{:016x}.draft", std::process::id(), fastrand::u64(..));
-        let draft = self.folder.join(draft);
-        let written = new_file(&draft).and_then(|mut file| file.write_all(text.as_bytes()));
-        let renamed = written.and_then(|()| {
-            renameat_with(CWD, &draft, CWD, self.path(number), RenameFlags::NOREPLACE)
-                .map_err(io::Error::from)
-        });
-        if let Err(error) = renamed {
-            let _ = fs::remove_file(&draft);
-            return match error.kind() {
-                io::ErrorKind::AlreadyExists => Ok(Published::TooLate),
-                _ => Err(error),
-            };
-        }
-        let numbers = self.numbers()?;
-        let highest = numbers.last().copied().unwrap_or(number);
-        // The number was published and tidied up long ago; or states were removed.
-        let is_late = highest > number + KEPT
-            || from.number > 0 && self.read(from.number)?.as_ref() != Some(&from.text);
-        if is_late {
-            let _ = fs::remove_file(self.path(number));
-            return Ok(Published::Lost);
-        }
-        // The one before a state stays for as long as the state may still be checked.
-        for old in numbers.into_iter().filter(|old| old + KEPT + 1 < highest) {
-            let _ = fs::remove_file(self.path(old));
-        }
-        Ok(Published::Yes)
-    }
+/// The file of a state.
+pub(crate) fn name(number: u64) -> String {
+    format!("{number:020}{STATE}")
 }
 
-/// Makes a file that other users can read, whatever they usually can. A link that somebody has put
-/// there is not followed.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
-    let file = File::create_new(path)?;
-    file.set_permissions(Permissions::from_mode(0o644))?;
-    Ok(file)
+/// The number of a state's file.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    name.strip_suffix(STATE)?.parse().ok()
+}
+
+/// Numbers of the states that are there, ascending.
+fn numbers(outside: &impl Outside) -> io::Result<Vec<u64>> {
+    let names = outside.names()?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The newest state.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(crate) fn newest(outside: &impl Outside) -> io::Result<Newest> {
+    for _ in 0..ATTEMPTS {
+        let Some(number) = numbers(outside)?.last().copied() else {
+            return Ok(Newest::default());
+        };
+        // Others may publish and tidy up meanwhile.
+        if let Some(text) = outside.read(&name(number))? {
+            let before = outside.read(&name(number.saturating_sub(1)))?;
+            return Ok(Newest {
+                number,
+                text,
+                before: before.unwrap_or_default(),
+            });
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::WouldBlock,
+        "other programs change it all the time",
+    ))
+}
+
+/// Publishes a state under the next number. `from` is what it was made from; somebody may have
+/// removed that meanwhile.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub(crate) fn publish(outside: &impl Outside, from: &Newest, text: &str) -> io::Result<Published> {
+    let kept = outside.limits().kept;
+    let number = from.number + 1;
+    if !outside.publish(&name(number), text)? {
+        return Ok(Published::TooLate);
+    }
+    let numbers = numbers(outside)?;
+    let highest = numbers.last().copied().unwrap_or(number);
+    let is_past = highest > number + kept && !outside.has(Fault::PublishesThePast);
+    let is_from = || {
+        let text = outside.read(&name(from.number))?;
+        Ok::<bool, io::Error>(text.as_ref() == Some(&from.text))
+    };
+    // The number was published and tidied up long ago; or states were removed.
+    if is_past || from.number > 0 && !is_from()? {
+        outside.remove(&name(number));
+        return Ok(Published::Lost);
+    }
+    // The one before a state stays for as long as the state may still be checked.
+    for old in numbers.into_iter().filter(|old| old + kept + 1 < highest) {
+        outside.remove(&name(old));
+    }
+    Ok(Published::Yes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::kernel::Kernel;
+    use crate::outside::USUAL;
     use crate::testing::Folder;
 
     fn files(folder: &Folder) -> usize {
@@ -184,24 +127,24 @@ mod tests {
     #[test]
     fn one_of_those_who_go_on_from_a_state_succeeds() {
         let folder = Folder::new("chain");
-        let chain = Chain::in_folder(folder.path());
-        let nothing = chain.newest().expect("it is read");
+        let chain = Kernel::in_folder(folder.path());
+        let nothing = newest(&chain).expect("it is read");
         assert_eq!(nothing, Newest::default());
         assert_eq!(
-            chain.publish(&nothing, "one").expect("it works"),
+            publish(&chain, &nothing, "one").expect("it works"),
             Published::Yes
         );
         assert_eq!(
-            chain.publish(&nothing, "other").expect("it works"),
+            publish(&chain, &nothing, "other").expect("it works"),
             Published::TooLate
         );
-        let first = chain.newest().expect("it is read");
+        let first = newest(&chain).expect("it is read");
         assert_eq!((first.number, first.text.as_str()), (1, "one"));
         assert_eq!(
-            chain.publish(&first, "two").expect("it works"),
+            publish(&chain, &first, "two").expect("it works"),
             Published::Yes
         );
-        let second = chain.newest().expect("it is read");
+        let second = newest(&chain).expect("it is read");
         assert_eq!(
             (second.text.as_str(), second.before.as_str()),
             ("two", "one")
@@ -212,21 +155,21 @@ mod tests {
     #[test]
     fn a_late_one_takes_its_file_back() {
         let folder = Folder::new("late");
-        let chain = Chain::in_folder(folder.path());
-        let late = chain.newest().expect("it is read");
+        let chain = Kernel::in_folder(folder.path());
+        let late = newest(&chain).expect("it is read");
         for nth in 0..20 {
-            let newest = chain.newest().expect("it is read");
-            assert_eq!(newest.number, nth);
-            let published = chain.publish(&newest, &nth.to_string()).expect("it works");
+            let latest = newest(&chain).expect("it is read");
+            assert_eq!(latest.number, nth);
+            let published = publish(&chain, &latest, &nth.to_string()).expect("it works");
             assert_eq!(published, Published::Yes);
         }
-        assert_eq!(files(&folder), KEPT as usize + 2);
+        assert_eq!(files(&folder), USUAL.kept as usize + 2);
         assert_eq!(
-            chain.publish(&late, "late").expect("it works"),
+            publish(&chain, &late, "late").expect("it works"),
             Published::Lost
         );
-        assert_eq!(files(&folder), KEPT as usize + 2);
-        assert_eq!(chain.newest().expect("it is read").text, "19");
+        assert_eq!(files(&folder), USUAL.kept as usize + 2);
+        assert_eq!(newest(&chain).expect("it is read").text, "19");
     }
 
     #[test]
@@ -235,7 +178,7 @@ mod tests {
         for name in ["7-00.draft", "8-00.draft", "x.draft"] {
             fs::write(folder.path().join(name), "").expect("it is written");
         }
-        Chain::in_folder(folder.path()).tidy_up(|process| process == 7);
+        Kernel::in_folder(folder.path()).tidy_up(|process| process == 7);
         assert!(!folder.path().join("7-00.draft").exists());
         assert_eq!(files(&folder), 2);
     }
@@ -243,18 +186,18 @@ mod tests {
     #[test]
     fn removed_states_are_noticed() {
         let folder = Folder::new("removed");
-        let chain = Chain::in_folder(folder.path());
-        let nothing = chain.newest().expect("it is read");
-        chain.publish(&nothing, "one").expect("it works");
-        let first = chain.newest().expect("it is read");
-        fs::remove_file(chain.path(1)).expect("it is there");
+        let chain = Kernel::in_folder(folder.path());
+        let nothing = newest(&chain).expect("it is read");
+        publish(&chain, &nothing, "one").expect("it works");
+        let first = newest(&chain).expect("it is read");
+        fs::remove_file(folder.path().join(name(1))).expect("it is there");
         assert_eq!(
-            chain.publish(&first, "two").expect("it works"),
+            publish(&chain, &first, "two").expect("it works"),
             Published::Lost
         );
         assert_eq!(files(&folder), 0);
-        fs::write(chain.path(7), [0xff, 0xfe]).expect("it is written");
-        let damaged = chain.newest().expect("it is read");
+        fs::write(folder.path().join(name(7)), [0xff, 0xfe]).expect("it is written");
+        let damaged = newest(&chain).expect("it is read");
         assert_eq!((damaged.number, damaged.text.as_str()), (7, ""));
     }
 }

@@ -24,7 +24,11 @@ mod constraints;
 mod error;
 mod folder;
 mod jobserver;
+mod kernel;
 mod member;
+#[cfg(test)]
+mod model;
+mod outside;
 mod processes;
 mod registry;
 mod state;

@@ -2,22 +2,15 @@
 //! writes it. If states are lost, the registry is rebuilt from these.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
-
-use crate::chain::new_file;
 use crate::constraints::Core;
+use crate::outside::{Fault, Outside};
 use crate::state::{ProcessId, checked, list, read_list, unchecked};
 
 const FIRST_LINE: &str = "hearth-claim-member 1";
 /// End of a member's file name.
-const MEMBER: &str = "member";
-/// Longest text: thousands of cores.
-const BYTES_MAX: u64 = 1 << 16;
+const MEMBER: &str = ".member";
 
 /// Content of a member's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +33,8 @@ impl Held {
     }
 
     fn of(text: &str) -> Option<Held> {
-        let mut lines = unchecked(text)?.lines();
+        let text = format!("{}\n", text.trim_end_matches('\n'));
+        let mut lines = unchecked(&text)?.lines();
         if lines.next()? != FIRST_LINE {
             return None;
         }
@@ -53,71 +47,75 @@ impl Held {
 }
 
 /// The calling process's file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Member {
-    path: PathBuf,
-    file: File,
-    identity: (u64, u64),
+    name: String,
+    /// Length of the longest text so far, bytes. A shorter one is followed by empty lines: a file
+    /// that is written over and then shortened would be damaged in between, and its process may
+    /// be stopped there.
+    length: usize,
 }
 
-fn name(process: ProcessId) -> String {
-    format!("{}-{}.{MEMBER}", process.number, process.began)
+/// The file of a process.
+pub(crate) fn name(process: ProcessId) -> String {
+    format!("{}-{}{MEMBER}", process.number, process.began)
+}
+
+/// The process of a member's file.
+pub(crate) fn process_of(name: &str) -> Option<ProcessId> {
+    let (number, began) = name.strip_suffix(MEMBER)?.split_once('-')?;
+    Some(ProcessId {
+        number: number.parse().ok()?,
+        began: began.parse().ok()?,
+    })
 }
 
 impl Member {
-    /// Makes the file.
-    pub(crate) fn join(folder: &Path, process: ProcessId) -> io::Result<Member> {
-        let path = folder.join(name(process));
-        // One that is there is that of the image that this process had before, or a trap.
-        let _ = fs::remove_file(&path);
-        let file = new_file(&path)?;
-        let data = file.metadata()?;
-        Ok(Member {
-            path,
-            identity: (data.dev(), data.ino()),
-            file,
-        })
-    }
-
-    /// Goes on with the file of a process that leaves it to this one.
-    pub(crate) fn take_over(folder: &Path, process: ProcessId) -> io::Result<Member> {
-        let path = folder.join(name(process));
-        let how = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(&path, how, Mode::empty())?);
-        let data = file.metadata()?;
-        Ok(Member {
-            path,
-            identity: (data.dev(), data.ino()),
-            file,
-        })
-    }
-
-    /// The file's content.
-    pub(crate) fn read(&self) -> Option<Held> {
-        read(&self.path)
-    }
-
-    /// Writes what the member has. A program may have closed all its files, or somebody may have
-    /// removed this one: then it is made again.
-    pub(crate) fn write(&mut self, held: &Held, process: ProcessId) -> io::Result<()> {
-        let is_ours =
-            |data: &fs::Metadata| (data.dev(), data.ino()) == self.identity && data.nlink() > 0;
-        if !self.file.metadata().is_ok_and(|data| is_ours(&data)) {
-            let folder = self.path.parent().unwrap_or(Path::new("/")).to_owned();
-            let again = Member::join(&folder, process)?;
-            // The number may be another file's by now: it is not to be closed here.
-            std::mem::forget(std::mem::replace(self, again));
+    /// Makes the file, in place of that of the image that this process had before.
+    pub(crate) fn join(outside: &mut impl Outside, process: ProcessId) -> io::Result<Member> {
+        let mut member = Member {
+            name: name(process),
+            length: 0,
+        };
+        if outside.has(Fault::BeginsEmpty) {
+            outside.make_own(&member.name, "")?;
         }
-        let text = held.text();
-        self.file.write_all_at(text.as_bytes(), 0)?;
-        self.file.set_len(text.len() as u64)
+        member.write(outside, &Held::default())?;
+        Ok(member)
+    }
+
+    /// Goes on with the file of a process that leaves it to this one, and with what that has. None
+    /// if there is no such file.
+    pub(crate) fn take_over(
+        outside: &impl Outside,
+        process: ProcessId,
+    ) -> io::Result<Option<(Member, Held)>> {
+        let name = name(process);
+        let text = outside.read(&name)?.unwrap_or_default();
+        let length = text.len();
+        Ok(Held::of(&text).map(|held| (Member { name, length }, held)))
+    }
+
+    /// Writes what the member has.
+    pub(crate) fn write(&mut self, outside: &mut impl Outside, held: &Held) -> io::Result<()> {
+        let mut text = held.text();
+        if !outside.has_own() {
+            self.length = text.len();
+            return outside.make_own(&self.name, &text);
+        }
+        if !outside.has(Fault::LeavesRests) {
+            while text.len() < self.length {
+                text.push('\n');
+            }
+        }
+        self.length = text.len();
+        outside.write_own(&text)
     }
 
     /// Removes the file, if it is still the one that this member wrote.
-    pub(crate) fn leave(&self) {
-        let data = fs::symlink_metadata(&self.path);
-        if data.is_ok_and(|data| (data.dev(), data.ino()) == self.identity) {
-            let _ = fs::remove_file(&self.path);
+    pub(crate) fn leave(&self, outside: &impl Outside) {
+        if outside.has_own() {
+            outside.remove(&self.name);
         }
     }
 }
@@ -126,123 +124,97 @@ impl Member {
 pub(crate) type Members = BTreeMap<ProcessId, Option<Held>>;
 
 /// Members that have a file in the folder; nothing of one that is being written.
-pub(crate) fn members(folder: &Path) -> io::Result<Members> {
+pub(crate) fn members<O: Outside>(outside: &O) -> io::Result<Members> {
     let mut members = BTreeMap::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if let Some(process) = entry.file_name().to_str().and_then(process_of) {
-            members.insert(process, read(&entry.path()));
+    for name in outside.names()? {
+        if let Some(process) = process_of(&name) {
+            let text = outside.read(&name).ok().flatten();
+            members.insert(process, text.as_deref().and_then(Held::of));
         }
     }
     Ok(members)
 }
 
-/// The same with members whose files somebody removed: they have them open, and are found by that,
-/// as far as the system shows what other processes have open. It takes some milliseconds.
-pub(crate) fn all_members(folder: &Path) -> io::Result<Members> {
-    let mut members = members(folder)?;
-    for (process, path) in removed(folder) {
-        members.entry(process).or_insert_with(|| read(&path));
-    }
-    Ok(members)
-}
-
-fn read(path: &Path) -> Option<Held> {
-    let is_sane = fs::metadata(path).is_ok_and(|data| data.len() <= BYTES_MAX);
-    let text = is_sane.then(|| fs::read_to_string(path).ok())??;
-    Held::of(&text)
-}
-
-/// The process of a member's file.
-fn process_of(name: &str) -> Option<ProcessId> {
-    let name = name.strip_suffix(MEMBER)?.strip_suffix('.')?;
-    let (number, began) = name.split_once('-')?;
-    Some(ProcessId {
-        number: number.parse().ok()?,
-        began: began.parse().ok()?,
-    })
-}
-
-/// Members' files that were removed, where their processes have them open.
-fn removed(folder: &Path) -> Vec<(ProcessId, PathBuf)> {
-    let entries = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<PathBuf>>()
-    };
-    let mut found = Vec::new();
-    let processes = entries(Path::new("/proc"));
-    let is_number = |path: &&PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    for process in processes.iter().filter(is_number) {
-        for descriptor in entries(&process.join("fd")) {
-            let Ok(target) = fs::read_link(&descriptor) else {
-                continue;
-            };
-            let name = target.file_name().and_then(|name| name.to_str());
-            let name = name.and_then(|name| name.strip_suffix(" (deleted)"));
-            let member = name
-                .and_then(process_of)
-                .filter(|_| target.parent() == Some(folder));
-            // The child of a fork has its parent's, too.
-            let number = member.map(|member| member.number.to_string());
-            if let Some(member) = member
-                && process.file_name().and_then(|name| name.to_str()) == number.as_deref()
-            {
-                found.push((member, descriptor));
-            }
+/// The same with members whose files somebody removed: they have them open, and are found by that.
+pub(crate) fn all_members<O: Outside>(outside: &O) -> io::Result<Members> {
+    let mut members = members(outside)?;
+    for (name, text) in outside.removed() {
+        if let Some(process) = process_of(&name) {
+            members.entry(process).or_insert_with(|| Held::of(&text));
         }
     }
-    found
+    Ok(members)
 }
 
 /// Removes the file of a process that has ended.
-pub(crate) fn bury(folder: &Path, process: ProcessId) {
-    let _ = fs::remove_file(folder.join(name(process)));
+pub(crate) fn bury(outside: &impl Outside, process: ProcessId) {
+    outside.remove(&name(process));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::kernel::Kernel;
     use crate::testing::Folder;
 
     #[test]
     fn a_member_tells_what_it_has() {
         let folder = Folder::new("member");
+        let place = folder.path().canonicalize().expect("it is there");
+        let mut outside = Kernel::in_folder(&place);
         let process = ProcessId {
             number: 7,
             began: 99,
         };
-        let mut member = Member::join(folder.path(), process).expect("a file");
+        let mut member = Member::join(&mut outside, process).expect("a file");
         let held = Held {
             cores: vec![Core(1), Core(2)],
             wants: vec![Core(9)],
         };
-        member.write(&held, process).expect("it is written");
-        let read = || -> Vec<_> {
-            let members = all_members(folder.path()).expect("a folder");
+        member.write(&mut outside, &held).expect("it is written");
+        let read = |outside: &Kernel| -> Vec<_> {
+            let members = all_members(outside).expect("a folder");
             members.into_iter().collect()
         };
-        assert_eq!(read(), [(process, Some(held.clone()))]);
+        assert_eq!(read(&outside), [(process, Some(held.clone()))]);
         let less = Held::default();
-        member.write(&less, process).expect("it is written");
-        assert_eq!(read(), [(process, Some(less))]);
+        member.write(&mut outside, &less).expect("it is written");
+        assert_eq!(read(&outside), [(process, Some(less))]);
         // Somebody tidies up. The process of that number does not have it open; another does.
-        bury(folder.path(), process);
-        assert_eq!(read(), []);
-        let own = crate::processes::own().expect("it is here");
-        let mut mine = Member::join(folder.path(), own).expect("a file");
-        mine.write(&held, own).expect("it is written");
-        bury(folder.path(), own);
-        assert_eq!(read(), [(own, Some(held.clone()))]);
-        drop(mine);
-        assert_eq!(read(), []);
-        member.write(&held, process).expect("it is written again");
-        assert_eq!(read(), [(process, Some(held))]);
-        fs::write(folder.path().join("7-99.member"), "nonsense").expect("it is damaged");
-        assert_eq!(read(), [(process, None)]);
-        member.leave();
-        assert_eq!(read(), []);
+        bury(&outside, process);
+        assert_eq!(read(&outside), []);
+        let mut other = Kernel::in_folder(&place);
+        let own = other.own().expect("it is here");
+        let mut mine = Member::join(&mut other, own).expect("a file");
+        mine.write(&mut other, &held).expect("it is written");
+        bury(&other, own);
+        assert_eq!(read(&outside), [(own, Some(held.clone()))]);
+        drop(other);
+        assert_eq!(read(&outside), []);
+        member
+            .write(&mut outside, &held)
+            .expect("it is written again");
+        assert_eq!(read(&outside), [(process, Some(held))]);
+        fs::write(place.join("7-99.member"), "nonsense").expect("it is damaged");
+        assert_eq!(read(&outside), [(process, None)]);
+        member.leave(&outside);
+        assert_eq!(read(&outside), []);
+    }
+
+    #[test]
+    fn a_shorter_text_needs_no_second_step() {
+        let long = Held {
+            cores: (0..9).map(Core).collect(),
+            wants: Vec::new(),
+        };
+        for text in [long.text(), format!("{}\n\n", long.text())] {
+            assert_eq!(Held::of(&text), Some(long.clone()));
+        }
+        assert_eq!(Held::of(""), None);
+        let short = Held::default().text();
+        let rest = &long.text()[short.len()..];
+        assert_eq!(Held::of(&format!("{short}{rest}")), None);
     }
 }

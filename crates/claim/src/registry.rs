@@ -4,32 +4,27 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
-use crate::chain::{Chain, Newest, Published};
+use crate::chain::{self, Newest, Published};
 use crate::constraints::Core;
 use crate::error::ClaimError;
+use crate::kernel::Kernel;
 use crate::member::{self, Held, Member, Members};
-use crate::processes::{self, Processes};
-use crate::state::{Holder, OLD, ProcessId, State};
+use crate::outside::{Fault, Outside};
+use crate::state::{Holder, ProcessId, State};
 
 /// Attempts to publish while others do.
 const ATTEMPTS: usize = 10_000;
-/// Attempts to read a member's file that is being written, and the pause between them.
-const LOOKS: usize = 20;
-const LOOK_PAUSE: Duration = Duration::from_millis(1);
 
 /// A process's part in a registry.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    chain: Chain,
+pub(crate) struct Registry<O: Outside = Kernel> {
+    outside: O,
     own: ProcessId,
     /// The process that acts for it; usually itself.
     actor: u32,
     name: String,
     member: Member,
-    processes: Processes,
     operation: u64,
     /// The number of the last operation in the registry of a process that this one acts for. Another
     /// there is that process's own.
@@ -54,59 +49,73 @@ pub(crate) struct Plan {
 impl Registry {
     /// Takes part in the registry in a folder.
     pub(crate) fn join(folder: &Path, name: &str) -> Result<Registry, ClaimError> {
-        let own = processes::own().map_err(|error| ClaimError::file(folder, error))?;
-        let mut registry = Registry::prepare(folder, name, own, |folder| {
-            let mut member = Member::join(folder, own)?;
-            member.write(&Held::default(), own)?;
-            Ok(member)
-        })?;
+        Registry::begin(Registry::outside(folder)?, name)
+    }
+
+    /// Acts for a process that takes part already and has left that to this one.
+    pub(crate) fn act_for(folder: &Path, process: ProcessId) -> Result<Registry, ClaimError> {
+        Registry::go_on(Registry::outside(folder)?, process)
+    }
+
+    fn outside(folder: &Path) -> Result<Kernel, ClaimError> {
+        let whole = folder.canonicalize();
+        let whole = whole.map_err(|error| ClaimError::file(folder, error))?;
+        let outside = Kernel::in_folder(&whole);
+        outside.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
+        Ok(outside)
+    }
+
+    /// Descriptors that become readable when a process of the last state ends.
+    pub(crate) fn ends(&self) -> Vec<OwnedFd> {
+        self.outside.ends()
+    }
+}
+
+impl<O: Outside> Registry<O> {
+    /// Takes part.
+    pub(crate) fn begin(mut outside: O, name: &str) -> Result<Registry<O>, ClaimError> {
+        let folder = outside.folder().to_owned();
+        let in_folder = |error| ClaimError::file(&folder, error);
+        let own = outside.own().map_err(in_folder)?;
+        let member = Member::join(&mut outside, own).map_err(in_folder)?;
+        let mut registry = Registry::with(outside, own, member);
+        name.clone_into(&mut registry.name);
         registry.change(&mut |_, plan| plan)?;
         Ok(registry)
     }
 
-    /// Acts for a process that takes part already and has left that to this one, with the cores
-    /// that it has.
-    pub(crate) fn act_for(folder: &Path, own: ProcessId) -> Result<Registry, ClaimError> {
-        let join = |folder: &Path| Member::take_over(folder, own);
-        let mut registry = Registry::prepare(folder, "", own, join)?;
+    /// Goes on for a process with what it has.
+    fn go_on(outside: O, own: ProcessId) -> Result<Registry<O>, ClaimError> {
+        let taken = Member::take_over(&outside, own);
+        let taken = taken.map_err(|error| ClaimError::file(outside.folder(), error))?;
+        let (member, held) = taken.ok_or(ClaimError::Ended(own.number))?;
+        let mut registry = Registry::with(outside, own, member);
+        registry.cores = held.cores;
         let (_, state) = registry.current()?;
-        let Some(holder) = state.holders.get(&own) else {
-            return Err(ClaimError::Ended(own.number));
-        };
+        let holder = state
+            .holders
+            .get(&own)
+            .ok_or(ClaimError::Ended(own.number))?;
         registry.name.clone_from(&holder.name);
-        registry.in_registry = Some(holder.operation);
-        registry.cores = match registry.member.read() {
-            Some(held) => held.cores,
-            None => holder.cores.clone(),
-        };
         registry.wish = holder.wish;
+        registry.in_registry = Some(holder.operation);
         Ok(registry)
     }
 
-    fn prepare(
-        folder: &Path,
-        name: &str,
-        own: ProcessId,
-        member: impl FnOnce(&Path) -> io::Result<Member>,
-    ) -> Result<Registry, ClaimError> {
-        let in_folder = |error| ClaimError::file(folder, error);
-        let folder = &folder.canonicalize().map_err(in_folder)?;
-        let chain = Chain::in_folder(folder);
-        chain.tidy_up(|process| !Path::new(&format!("/proc/{process}")).exists());
-        Ok(Registry {
-            chain,
-            own,
-            actor: std::process::id(),
-            name: name.to_owned(),
-            member: member(folder).map_err(in_folder)?,
-            processes: Processes::default(),
+    fn with(outside: O, own: ProcessId, member: Member) -> Registry<O> {
+        Registry {
+            actor: outside.process(),
             // Not that of who acted for the process before.
-            operation: u64::from(fastrand::u32(1..)),
+            operation: outside.random() >> 32,
             in_registry: None,
+            outside,
+            own,
+            name: String::new(),
+            member,
             cores: Vec::new(),
             wish: (0, 0),
             was_rebuilt: false,
-        })
+        }
     }
 
     /// The cores of this process.
@@ -120,16 +129,11 @@ impl Registry {
 
     /// Whether the process has not ended.
     pub(crate) fn is_alive(&mut self) -> bool {
-        self.processes.is_alive(self.own)
-    }
-
-    /// Descriptors that become readable when a process of the last state ends.
-    pub(crate) fn ends(&self) -> Vec<OwnedFd> {
-        self.processes.descriptors()
+        self.outside.is_alive(self.own)
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        self.chain.folder()
+        self.outside.folder()
     }
 
     /// Whether a damaged state was noticed and made anew since the last call.
@@ -148,11 +152,13 @@ impl Registry {
         &mut self,
         plan: &mut dyn FnMut(&State, Plan) -> Plan,
     ) -> Result<(), ClaimError> {
-        if std::process::id() != self.actor {
+        if self.outside.process() != self.actor {
             return Err(ClaimError::Forked);
         }
         let mut avoided: Vec<Core> = Vec::new();
         for _ in 0..ATTEMPTS {
+            self.outside
+                .begins_again(format_args!("change {self:?} {avoided:?}"));
             let (from, mut state) = self.current()?;
             state.disputed.extend(&avoided);
             let as_it_is = Plan {
@@ -167,7 +173,7 @@ impl Registry {
                 .retain(|core| self.cores.contains(core) || free.contains(core));
             let is_new = |core: &&Core| !self.cores.contains(core);
             let wants: Vec<Core> = plan.cores.iter().filter(is_new).copied().collect();
-            if !wants.is_empty() {
+            if !wants.is_empty() && !self.outside.has(Fault::PublishesFirst) {
                 let (cores, wants) = (self.cores.clone(), wants.clone());
                 self.write(&Held { cores, wants })?;
             }
@@ -176,8 +182,8 @@ impl Registry {
             if let Some(operation) = self.published_as(&from, &state) {
                 return self.adopt(plan, operation);
             }
-            let published = self.chain.publish(&from, &state.text());
-            let published = published.map_err(|error| ClaimError::file(self.chain.folder(), error));
+            let published = chain::publish(&self.outside, &from, &state.text());
+            let published = published.map_err(|error| self.in_folder(error));
             let has_effect = match published? {
                 Published::Yes => true,
                 Published::TooLate => false,
@@ -186,14 +192,11 @@ impl Registry {
             if !has_effect {
                 continue;
             }
-            if state.age < OLD {
-                let contested = self.contested(&wants)?;
-                if !contested.is_empty() {
-                    avoided.extend(contested);
-                    continue;
-                }
+            let contested = self.contested(&wants)?;
+            if contested.is_empty() {
+                return self.adopt(plan, self.operation);
             }
-            return self.adopt(plan, self.operation);
+            avoided.extend(contested);
         }
         Err(ClaimError::Crowded)
     }
@@ -201,8 +204,8 @@ impl Registry {
     /// Whether the last operation is in the newest state: a process that was stopped just after it
     /// had published comes too late to see its own state.
     fn took_effect(&self) -> Result<bool, ClaimError> {
-        let newest = self.chain.newest();
-        let newest = newest.map_err(|error| ClaimError::file(self.chain.folder(), error))?;
+        let newest = chain::newest(&self.outside);
+        let newest = newest.map_err(|error| self.in_folder(error))?;
         let state = published(&newest);
         let own = state
             .as_ref()
@@ -223,11 +226,18 @@ impl Registry {
         })
     }
 
-    /// Those of some new cores that others name in their files. Soon after a first state some may
-    /// have cores that it does not know of. Both sides write before they read, so one sees it.
+    /// Those of some new cores that others name in their files: if states were removed, some may
+    /// have cores that the newest does not know of. Both sides write before they read, so one of
+    /// them sees it.
     fn contested(&mut self, cores: &[Core]) -> Result<Vec<Core>, ClaimError> {
         let mut contested = Vec::new();
-        for look in 1..=LOOKS {
+        let looks = self.outside.limits().looks;
+        if cores.is_empty() || self.outside.has(Fault::NeverLooks) {
+            return Ok(contested);
+        }
+        for look in 1..=looks {
+            self.outside
+                .begins_again(format_args!("look {self:?} {cores:?} {look}"));
             let own = self.own;
             let living = self.living(member::members)?;
             let others = || living.iter().filter(|(process, _)| *process != own);
@@ -235,17 +245,21 @@ impl Registry {
             contested = cores.iter().filter(is_named).copied().collect();
             // What others only want, they may drop at once.
             let is_had = |core: &Core| others().any(|(_, held)| held.cores.contains(core));
-            if contested.iter().all(is_had) || look == LOOKS {
+            if contested.iter().all(is_had) || look == looks {
                 break;
             }
-            thread::sleep(LOOK_PAUSE);
+            self.outside.pause();
         }
         Ok(contested)
     }
 
     fn write(&mut self, held: &Held) -> Result<(), ClaimError> {
-        let written = self.member.write(held, self.own);
-        written.map_err(|error| ClaimError::file(self.chain.folder(), error))
+        let written = self.member.write(&mut self.outside, held);
+        written.map_err(|error| self.in_folder(error))
+    }
+
+    fn in_folder(&self, error: io::Error) -> ClaimError {
+        ClaimError::file(self.outside.folder(), error)
     }
 
     /// If a state says nothing that the newest one does not, the operation of that: who waits for
@@ -282,12 +296,10 @@ impl Registry {
     /// The newest state as it was published, and the next one, which is like it: without those who
     /// have ended, and with what this process knows of itself.
     fn current(&mut self) -> Result<(Newest, State), ClaimError> {
-        let in_folder = |error| ClaimError::file(self.chain.folder(), error);
-        let newest = self.chain.newest().map_err(in_folder)?;
+        let newest = chain::newest(&self.outside).map_err(|error| self.in_folder(error))?;
         let mut state = match published(&newest) {
             Some(before) => State {
                 from: before.id,
-                age: (before.age + 1).min(OLD),
                 ..before
             },
             None => {
@@ -297,19 +309,19 @@ impl Registry {
             }
         };
         self.check_actor(&state)?;
-        state.id = fastrand::u64(1..);
+        state.id = self.outside.random().max(1);
         let ended: Vec<ProcessId> = state
             .holders
             .keys()
             .copied()
-            .filter(|process| *process != self.own && !self.processes.is_alive(*process))
+            .filter(|process| *process != self.own && self.has_ended(*process))
             .collect();
         for process in ended {
             state.holders.remove(&process);
-            member::bury(self.chain.folder(), process);
+            member::bury(&self.outside, process);
         }
-        self.processes
-            .keep(|process| state.holders.contains_key(process));
+        self.outside
+            .keep(&|process| state.holders.contains_key(process));
         if !state.disputed.is_empty() {
             let living = self.living(member::members)?;
             // Until those who name a core in their files have it in the state, or name it no more.
@@ -368,16 +380,16 @@ impl Registry {
     /// Living members and what they have.
     fn living(
         &mut self,
-        members: fn(&Path) -> io::Result<Members>,
+        members: fn(&O) -> io::Result<Members>,
     ) -> Result<Vec<(ProcessId, Held)>, ClaimError> {
-        for look in 1..=LOOKS {
-            let members = members(self.chain.folder());
-            let members = members.map_err(|error| ClaimError::file(self.chain.folder(), error))?;
+        let looks = self.outside.limits().looks;
+        for look in 1..=looks {
+            let members = members(&self.outside).map_err(|error| self.in_folder(error))?;
             let mut living = Vec::new();
             let mut is_complete = true;
             for (process, held) in members {
-                if process != self.own && !self.processes.is_alive(process) {
-                    member::bury(self.chain.folder(), process);
+                if process != self.own && self.has_ended(process) {
+                    member::bury(&self.outside, process);
                     continue;
                 }
                 is_complete &= held.is_some();
@@ -386,16 +398,20 @@ impl Registry {
             if is_complete {
                 return Ok(living);
             }
-            if look < LOOKS {
-                thread::sleep(LOOK_PAUSE);
+            if look < looks {
+                self.outside.pause();
             }
         }
-        Err(ClaimError::Damaged(self.chain.folder().to_owned()))
+        Err(ClaimError::Damaged(self.outside.folder().to_owned()))
+    }
+
+    fn has_ended(&mut self, process: ProcessId) -> bool {
+        !self.outside.is_alive(process) && !self.outside.has(Fault::IgnoresEnds)
     }
 
     /// Gives everything back. A process that another acts for keeps what it has while it lives.
     pub(crate) fn leave(&mut self) {
-        if std::process::id() != self.actor || self.in_registry.is_some() && self.is_alive() {
+        if self.outside.process() != self.actor || self.in_registry.is_some() && self.is_alive() {
             return;
         }
         let own = self.own;
@@ -405,12 +421,12 @@ impl Registry {
                 break;
             };
             state.holders.remove(&own);
-            match self.chain.publish(&from, &state.text()) {
+            match chain::publish(&self.outside, &from, &state.text()) {
                 Ok(Published::TooLate | Published::Lost) => {}
                 _ => break,
             }
         }
-        self.member.leave();
+        self.member.leave(&self.outside);
     }
 }
 
@@ -424,14 +440,13 @@ fn published(newest: &Newest) -> Option<State> {
 /// The newest state in a folder, without those who have ended. None if there is none. Nothing is
 /// changed.
 pub(crate) fn look(folder: &Path) -> Result<Option<State>, ClaimError> {
-    let newest = Chain::in_folder(folder).newest();
-    let newest = newest.map_err(|error| ClaimError::file(folder, error))?;
+    let mut outside = Kernel::in_folder(folder);
+    let newest = chain::newest(&outside).map_err(|error| ClaimError::file(folder, error))?;
     let mut state = published(&newest);
     if let Some(state) = &mut state {
-        let mut processes = Processes::default();
         state
             .holders
-            .retain(|process, _| processes.is_alive(*process));
+            .retain(|process, _| outside.is_alive(*process));
     }
     Ok(state)
 }

@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! hearth-claims 1
-//! state 5f2c77aa01b3d4e6 from 09d1c35e8a7b2210 age 17
+//! state 5f2c77aa01b3d4e6 from 09d1c35e8a7b2210
 //! holder 4711 88123456 17 min=2 max=4 back=0 cores=2,3 name=build
 //! check 9a3c51f0
 //! ```
 //!
-//! A state has a random number of its own, names that of the state before, 0 for a first one, and
-//! counts the states since a first one, up to a limit.
+//! A state has a random number of its own, and names that of the state before, 0 for a first one.
 //!
 //! A holder is a process, by its number and the time when it began; then come the number of its
 //! last operation, its wish, how many cores it is asked to give back, and its cores. A line
@@ -21,8 +20,6 @@ use std::fmt::Write as _;
 use crate::constraints::Core;
 
 const FIRST_LINE: &str = "hearth-claims 1";
-/// Age from which nothing is left of what happened before the first state.
-pub(crate) const OLD: u32 = 1000;
 /// Longest name kept.
 const NAME_MAX: usize = 64;
 
@@ -57,8 +54,6 @@ pub struct State {
     pub id: u64,
     /// That of the state before; 0 if there is none.
     pub from: u64,
-    /// Number of states since a first one, up to a limit.
-    pub age: u32,
     /// By process.
     pub holders: BTreeMap<ProcessId, Holder>,
     /// Cores that two may believe to have, since a state was lost.
@@ -94,8 +89,8 @@ impl State {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "{FIRST_LINE}\nstate {:016x} from {:016x} age {}\n",
-            self.id, self.from, self.age
+            "{FIRST_LINE}\nstate {:016x} from {:016x}\n",
+            self.id, self.from
         );
         for (process, holder) in &self.holders {
             let _ = writeln!(
@@ -126,12 +121,10 @@ impl State {
             return None;
         }
         let (id, from) = lines.next()?.strip_prefix("state ")?.split_once(" from ")?;
-        let (from, age) = from.split_once(" age ")?;
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         let mut state = State {
             id: number(id)?,
             from: number(from)?,
-            age: age.parse().ok()?,
             ..State::default()
         };
         for line in lines {
@@ -210,7 +203,6 @@ mod tests {
         let mut state = State {
             id: 5,
             from: u64::MAX,
-            age: OLD,
             ..State::default()
         };
         let holder = |cores: &[u32], name: &str| Holder {

@@ -325,7 +325,7 @@ fn no_core_belongs_to_two() {
     assert!(begin.elapsed() < Duration::from_secs(5));
 }
 
-/// Somebody writes into the newest state, shortens it, or removes all states.
+/// Somebody writes into the newest state, shortens or removes it, or removes all states.
 #[test]
 fn a_damaged_registry_is_made_anew() {
     if env::var_os(FOLDER).is_some() {
@@ -355,6 +355,12 @@ fn a_damaged_registry_is_made_anew() {
                     && let Ok(file) = File::options().write(true).open(newest)
                 {
                     let _ = file.set_len(20);
+                }
+            }
+            3 => {
+                // The one before says that cores are free which were taken since.
+                if let Some(newest) = states().last() {
+                    let _ = fs::remove_file(newest);
                 }
             }
             _ => {}
