@@ -5,6 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Once;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
@@ -276,4 +277,56 @@ fn make_runs_as_many_jobs_as_there_are_cores() {
     if all > 1 {
         assert!((2..=all).contains(&most("1..100000")));
     }
+}
+
+/// The folder of the library, built once, which is that of the command.
+fn with_library() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        let folder = Path::new(env!("CARGO_BIN_EXE_hearth"))
+            .parent()
+            .expect("a folder");
+        let target = folder.parent().expect("the target folder");
+        let mut command = Command::new(env!("CARGO"));
+        command.args([
+            "build",
+            "--quiet",
+            "--package",
+            "hearth-claim-c",
+            "--lib",
+            "--target-dir",
+        ]);
+        let output = command
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output();
+        let output = output.expect("cargo can be started");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    });
+}
+
+#[test]
+fn a_preloaded_command_sees_its_claim_as_the_machine() {
+    with_library();
+    let folder = empty_folder("claims-preload");
+    let script = "getconf _NPROCESSORS_ONLN; getconf _NPROCESSORS_CONF; echo $OMP_NUM_THREADS; \
+                  env -u OMP_NUM_THREADS nproc";
+    let arguments = [
+        "claim",
+        "--cores",
+        "1..1",
+        "--preload",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let output = hearth(&folder, &arguments)
+        .env_remove("OMP_NUM_THREADS")
+        .output();
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.iter().all(|line| *line == lines[3]), "{said}");
 }

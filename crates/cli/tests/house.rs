@@ -37,6 +37,7 @@ const UNSAFE: &[&str] = &[
     "hearth-heap",
     "hearth-malloc",
     "hearth-monitor-c",
+    "hearth-claim-c",
     "hearth-sync",
     "hearth-stm",
     "hearth-runtime",

@@ -19,6 +19,7 @@ Examples:
   hearth claim --cores 4 -- make -j4
   hearth claim --cores 2..8 --scatter -- ./simulate
   hearth claim --cores 1..8 --jobserver -- make      as many jobs as it has cores; no -j
+  hearth claim --cores 2..8 --preload -- ./solver    with OpenMP: teams of as many threads
   hearth claim --cores 1..4 --wait 60 -- ./backup    waits for a core for a minute
   hearth claims                                      who has what
 
@@ -38,6 +39,11 @@ pub(crate) struct ClaimArguments {
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true,
           default_missing_value = "pipe")]
     pub(crate) jobserver: Option<JobserverForm>,
+
+    /// Preload libhearth_claim.so: the command counts its own CPUs as the machine's, and teams of
+    /// OpenMP grow and shrink with the claim
+    #[arg(long)]
+    pub(crate) preload: bool,
 
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -1,8 +1,10 @@
 //! `hearth claim` and `hearth claims`: cores that belong to a program.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -18,7 +20,12 @@ use crate::arguments::claim::{ClaimArguments, ClaimsArguments, JobserverForm};
 use crate::commands::claim_steward;
 
 /// Variables by which programs choose the number of their threads.
-const TEAM_SIZES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "HEARTH_WORKERS"];
+const TEAM_SIZES: [&str; 3] = [OPENMP, "RAYON_NUM_THREADS", "HEARTH_WORKERS"];
+const OPENMP: &str = "OMP_NUM_THREADS";
+/// Variable with libraries that are loaded before a program's own.
+const PRELOAD: &str = "LD_PRELOAD";
+/// Library by which programs see their claim as the machine.
+const LIBRARY: &str = "libhearth_claim.so";
 
 /// Variable by which make and its like hear of job tokens.
 const MAKE_FLAGS: &str = "MAKEFLAGS";
@@ -40,7 +47,9 @@ pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
     if !grant.is_enough() {
         return Err(too_few(&mut claim, arguments, &grant));
     }
+    let library = arguments.preload.then(library).transpose()?;
     let jobserver = jobserver(arguments, &claim, &grant)?;
+    let most = most_cpus(arguments, &grant);
     claim_steward::start(&arguments.wish, claim.folder(), jobserver.as_ref())?;
     affinity::allow_current(&grant.cpus).map_err(|error| {
         Failure::environment(format!("cannot use these CPUs: {}", cause(&error)))
@@ -51,7 +60,15 @@ pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
         .into_iter()
         .filter(|name| env::var_os(name).is_none())
     {
-        command.env(name, grant.cpus.len().to_string());
+        // A program may hear of no more threads than that, so preloaded it is told the most.
+        let threads = match name == OPENMP && library.is_some() {
+            true => most,
+            false => grant.cpus.len(),
+        };
+        command.env(name, threads.to_string());
+    }
+    if let Some(library) = library {
+        command.env(PRELOAD, before_others(library, env::var_os(PRELOAD)));
     }
     if let Some(jobserver) = &jobserver {
         let before = env::var(MAKE_FLAGS).unwrap_or_default();
@@ -65,6 +82,38 @@ pub(crate) fn claim(arguments: &ClaimArguments) -> Result<(), Failure> {
         "cannot start {name}: {}",
         cause(&error)
     )))
+}
+
+/// Number of CPUs of a claim that has its most.
+fn most_cpus(arguments: &ClaimArguments, grant: &Grant) -> usize {
+    let in_a_core = grant.cpus.len().div_ceil(grant.cores.len().max(1));
+    let most = (arguments.wish.cores.1 as usize).saturating_mul(in_a_core);
+    most.min(affinity::allowed().len()).max(grant.cpus.len())
+}
+
+/// The library, beside this program or where both are installed.
+fn library() -> Result<PathBuf, Failure> {
+    let program = env::current_exe().unwrap_or_default();
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let places = [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)];
+    let found = places.iter().find_map(|place| place.canonicalize().ok());
+    found.ok_or_else(|| {
+        Failure::environment(format!(
+            "{LIBRARY} is neither in {} nor in ../lib from there; in Hearth's source, \
+             `cargo build --release -p hearth-claim-c` builds it and `./x install` installs it",
+            folder.display()
+        ))
+    })
+}
+
+/// A library before those that are preloaded already.
+fn before_others(library: PathBuf, others: Option<OsString>) -> OsString {
+    let mut all = library.into_os_string();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
 }
 
 /// The server of job tokens, if one is asked for, with those of the cores that were got.
