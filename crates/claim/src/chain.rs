@@ -95,12 +95,15 @@ pub(crate) fn publish(outside: &impl Outside, from: &Newest, text: &str) -> io::
     let numbers = numbers(outside)?;
     let highest = numbers.last().copied().unwrap_or(number);
     let is_past = highest > number + kept && !outside.has(Fault::PublishesThePast);
-    let is_from = || {
-        let text = outside.read(&name(from.number))?;
-        Ok::<bool, io::Error>(text.as_ref() == Some(&from.text))
+    // The state that it was made from must be there after the listing, or a first one itself: a
+    // listing that took long misses what came and went.
+    let (witness, whole) = match from.number {
+        0 => (number, text),
+        from_number => (from_number, from.text.as_str()),
     };
+    let is_there = || Ok::<_, io::Error>(outside.read(&name(witness))?.as_deref() == Some(whole));
     // The number was published and tidied up long ago; or states were removed.
-    if is_past || from.number > 0 && !is_from()? {
+    if is_past || !is_there()? {
         outside.remove(&name(number));
         return Ok(Published::Lost);
     }

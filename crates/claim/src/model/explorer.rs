@@ -26,7 +26,7 @@ pub(super) struct Model {
     pub(super) states_max: usize,
 }
 
-/// What an exploration saw.
+/// Numbers of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) states: usize,
@@ -34,7 +34,7 @@ pub(super) struct Seen {
     pub(super) ends: usize,
 }
 
-/// What happens next.
+/// Something that happens next.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A member takes its step and gets one of the answers that there may be.

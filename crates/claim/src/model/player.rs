@@ -30,7 +30,7 @@ pub(super) enum Act {
     Fork,
 }
 
-/// What a member asks for.
+/// A member's request to what is outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     List,
@@ -44,7 +44,7 @@ pub(super) enum Step {
     IsAlive(ProcessId),
 }
 
-/// What it is told.
+/// The answer to a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answer {
     Done,
@@ -111,7 +111,7 @@ pub(super) struct Rules {
     pub(super) fault: Option<Fault>,
 }
 
-/// Where a member is.
+/// A member's place in its program.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// Its next step; none at the end.

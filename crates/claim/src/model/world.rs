@@ -49,7 +49,7 @@ pub(super) struct World {
     pub(super) switches: u32,
 }
 
-/// What somebody does to the folder.
+/// A thing that somebody does to the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
     /// Removes a state, by its place from the newest.
