@@ -15,6 +15,11 @@ const NEXT: &str = "choose a core that is online and in this process's set (see 
 
 /// The calling thread's mask, a bit a core.
 fn mask() -> io::Result<Vec<usize>> {
+    mask_of_thread(0)
+}
+
+/// The mask of any thread; 0 is the calling one.
+fn mask_of_thread(thread: u32) -> io::Result<Vec<usize>> {
     // Miri does not know the call, and runs one thread at a time whatever it says.
     if cfg!(miri) {
         return Ok(vec![0b11]);
@@ -26,7 +31,7 @@ fn mask() -> io::Result<Vec<usize>> {
         let written = unsafe {
             libc::syscall(
                 libc::SYS_sched_getaffinity,
-                0,
+                thread,
                 words.len() * size_of::<usize>(),
                 words.as_mut_ptr(),
             )
@@ -135,6 +140,14 @@ pub fn thread_id() -> u32 {
 /// The thread has ended, or as for [`pin_current`].
 pub fn allow_thread(thread: u32, cores: &[usize]) -> io::Result<()> {
     set_mask_of(thread, &mask_of(cores)?)
+}
+
+/// The cores that another thread may use, ascending.
+///
+/// # Errors
+/// The thread has ended.
+pub fn allowed_to_thread(thread: u32) -> io::Result<Vec<usize>> {
+    mask_of_thread(thread).map(|words| members(&words))
 }
 
 /// The core that the calling thread runs on. None where the system does not say. It may change

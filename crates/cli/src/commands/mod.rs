@@ -7,6 +7,7 @@ mod claim;
 mod cores;
 mod explain;
 mod fmt;
+mod gang;
 mod heap;
 mod heap_top;
 mod locality;
@@ -43,6 +44,8 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Cores(arguments) => cores::cores(&arguments),
         Command::Claim(arguments) => claim::claim(&arguments),
         Command::Claims(arguments) => claim::claims(&arguments),
+        Command::Gang(arguments) => gang::gang(&arguments),
+        Command::Gangs(arguments) => gang::gangs(&arguments),
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
