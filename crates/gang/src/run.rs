@@ -115,7 +115,6 @@ impl Running {
         awaited.retain(|one| !signal::is_ignored(*one));
         awaited.extend([signal::CHILD, signal::CONTINUE]);
         let signals = signal::Signals::of(&awaited);
-        signals.block();
         signal::ignore_stopped_children();
         // Orphans of the set stay members of it. Where that is refused they are none any more.
         let _ = set_child_subreaper(Some(rustix::process::getpid()));
@@ -133,6 +132,12 @@ impl Running {
             }),
         };
         let child = started.map_err(|error| GangError::Command(name.to_owned(), error))?;
+        // Not before: the command would inherit it, and take no signals.
+        signals.block();
+        // It may have ended already, which nobody will tell any more.
+        if let Some(status) = self.reap(child.id()) {
+            return Ok(status);
+        }
         loop {
             release_if_stalled(&self.registry, &self.description, &self.table);
             let pause = step(&self.registry, &mut self.conductor);

@@ -99,6 +99,12 @@ struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
+        // A gang's command outlives the process that made it.
+        let path = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let children = fs::read_to_string(path).unwrap_or_default();
+        for child in children.split_whitespace().flat_map(str::parse) {
+            kill(child, Signal::KILL);
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
