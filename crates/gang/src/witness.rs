@@ -38,11 +38,11 @@ impl Notes {
     /// Notes that the thread runs now.
     #[inline]
     pub fn see(&mut self, now: u64) {
-        if let Some(last) = self.ran.last_mut() {
-            if now.saturating_sub(last.end) <= self.gap {
-                last.end = now;
-                return;
-            }
+        if let Some(last) = self.ran.last_mut()
+            && now.saturating_sub(last.end) <= self.gap
+        {
+            last.end = now;
+            return;
         }
         self.ran.push(Ran {
             begin: now,
