@@ -392,7 +392,11 @@ fn ask_back(state: &State, own: ProcessId, mut missing: u32) -> BTreeMap<Process
     asked
 }
 
-fn this_site() -> Result<Site, ClaimError> {
+/// The cores of this machine that the process may use.
+///
+/// # Errors
+/// The machine does not describe itself.
+pub fn this_site() -> Result<Site, ClaimError> {
     let (profile, machine) = hearth_beside::this_machine().ok_or(ClaimError::NoMachine)?;
     Ok(Site::new(&profile, machine))
 }

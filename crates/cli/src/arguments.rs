@@ -13,6 +13,7 @@ use hearth_study_arguments::Study;
 
 pub(crate) mod claim;
 pub(crate) mod cores;
+pub(crate) mod gang;
 pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
@@ -22,6 +23,7 @@ pub(crate) mod watch;
 
 use claim::{ClaimArguments, ClaimsArguments, StewardArguments};
 use cores::CoresArguments;
+use gang::{GangArguments, GangsArguments};
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
@@ -102,6 +104,8 @@ pub(crate) enum Command {
     Claims(ClaimsArguments),
     #[command(hide = true)]
     ClaimSteward(StewardArguments),
+    Gang(GangArguments),
+    Gangs(GangsArguments),
     Locality(Locality),
     Heap(Heap),
     Top(Top),

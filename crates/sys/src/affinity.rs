@@ -166,6 +166,8 @@ pub fn allow_thread(thread: u32, cores: &[usize]) -> io::Result<()> {
     set_mask_of(thread, &mask_of(cores)?)
 }
 
+/// The cores that another thread may use, ascending.
+///
 /// The core that the calling thread runs on. None where the system does not say. It may change
 /// before the caller uses it, unless the thread is pinned.
 #[inline]

@@ -68,6 +68,22 @@ impl Tree {
         found.collect()
     }
 
+    /// The tree of the second version, with whichever controllers. None if it is not mounted.
+    pub fn unified(system: &dyn System) -> Option<Tree> {
+        let mounts = system.read("/proc/self/mountinfo").ok()?;
+        mounts.lines().find_map(|line| {
+            let (place, kind) = line.split_once(" - ")?;
+            let mut place = place.split(' ').skip(3);
+            let (root, mount) = (place.next()?, place.next()?);
+            kind.starts_with("cgroup2 ").then(|| Tree {
+                name: "",
+                is_first_version: false,
+                mount: mount.to_owned(),
+                root: root.to_owned(),
+            })
+        })
+    }
+
     /// The group of a process, by its file `cgroup`: a path that begins with `/`, which stands for
     /// the highest visible group.
     pub fn group(&self, cgroup: &str) -> String {
@@ -194,8 +210,12 @@ mod tests {
         let system = first_version();
         let tree = Tree::find(&system, "cpu").expect("a tree");
         assert_eq!(Tree::find(&system, "cpuset"), None);
-        let group = tree.group("3:cpuset:/x\n2:cpu,cpuacct:/a/b\n0::/y\n");
-        assert_eq!(group, "/a/b");
+        let own = "3:cpuset:/x\n2:cpu,cpuacct:/a/b\n0::/y\n";
+        assert_eq!(tree.group(own), "/a/b");
+        let unified = Tree::unified(&system).expect("it is mounted, too");
+        let group = unified.group(own);
+        let path = unified.path(&group, "cgroup.freeze");
+        assert_eq!(path, "/sys/fs/cgroup/unified/y/cgroup.freeze");
         let limits = |group| {
             let Limits { weight, quota } = tree.limits(&system, group);
             (weight, quota)

@@ -1,6 +1,7 @@
 //! Futexes: sleeping on a word of memory until another thread changes it and wakes the sleeper.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 /// Sleeps while `word` holds `expected`. Returns early for no reason at all at times: look at the
 /// word again.
@@ -52,6 +53,47 @@ pub fn wake_all(word: &AtomicU32) {
             libc::SYS_futex,
             std::ptr::from_ref(word),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            libc::c_int::MAX,
+        );
+    }
+}
+
+/// The half of a word with its low bits.
+fn low_half(word: &AtomicU64) -> *const AtomicU32 {
+    let first = std::ptr::from_ref(word).cast::<AtomicU32>();
+    match cfg!(target_endian = "little") {
+        true => first,
+        false => first.wrapping_add(1),
+    }
+}
+
+/// Sleeps while the low 32 bits of a word that several processes share, as of
+/// [`crate::shared::map`], are as expected, at most for the time given. May wake spuriously.
+pub fn wait_between_processes(word: &AtomicU64, expected: u32, time: Duration) {
+    let time = libc::timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    // SAFETY: the call reads the half of a word that the reference keeps alive, and the time.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            low_half(word),
+            libc::FUTEX_WAIT,
+            expected,
+            std::ptr::from_ref(&time),
+        );
+    }
+}
+
+/// Wakes all threads of all processes that sleep on a word that they share.
+pub fn wake_between_processes(word: &AtomicU64) {
+    // SAFETY: FUTEX_WAKE uses the address as a key.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            low_half(word),
+            libc::FUTEX_WAKE,
             libc::c_int::MAX,
         );
     }

@@ -1,8 +1,9 @@
 //! Other processes: their mappings and their memory, read without stopping them; and children that
 //! die with their parent.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -197,6 +198,38 @@ pub fn start_detached(command: &mut Command) -> io::Result<()> {
     }
     // The end of the child between; the program itself is the system's.
     command.spawn()?.wait().map(|_| ())
+}
+
+/// Has the child continued, should it be stopped, when the calling thread ends, however that ends.
+/// It concerns the child alone, not those that it will start. So the calling thread must start the
+/// child, and wait for its end.
+pub fn goes_on_after_this_thread(command: &mut Command) {
+    // SAFETY: the closure runs in the child, possibly of many threads, before exec: it makes one
+    // system call that is allowed there. A child that is not stopped takes no notice of the signal,
+    // so a parent that ended before needs no care.
+    unsafe {
+        command.pre_exec(
+            || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            },
+        );
+    }
+}
+
+/// Has the child enter a control group, whose file `cgroup.procs` is open for writing, before it
+/// becomes the command: nothing of it is ever outside.
+pub fn enters_group(command: &mut Command, processes: File) {
+    // SAFETY: the closure runs in the child, possibly of many threads, before exec: it makes one
+    // system call that is allowed there, on a descriptor that it owns. 0 is the writer itself.
+    unsafe {
+        command.pre_exec(move || {
+            match libc::write(processes.as_raw_fd(), b"0".as_ptr().cast(), 1) {
+                1 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
 }
 
 fn absent(number: u32) -> Refused {

@@ -54,6 +54,48 @@ pub fn map(file: &File, bytes: usize) -> Result<&'static [AtomicU64], Refused> {
     Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
 }
 
+/// Words of a file, mapped until this is dropped, for files of which a process sees many. As with
+/// [`map`], shortening the file takes them away.
+#[derive(Debug)]
+pub struct Words {
+    start: *const AtomicU64,
+    count: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and its words are atomic.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    /// Maps the first words of a file.
+    ///
+    /// # Errors
+    /// As for [`map`].
+    pub fn of(file: &File, count: usize) -> Result<Words, Refused> {
+        let words = map(file, count * 8)?;
+        let start = words.as_ptr();
+        Ok(Words { start, count })
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: mapped until the value is dropped, which the borrow forbids; see `map`.
+        unsafe { std::slice::from_raw_parts(self.start, self.count) }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `of`, which gave it to nobody else, and no borrow of it
+        // outlives the value.
+        unsafe { libc::munmap(self.start.cast_mut().cast(), self.count * 8) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

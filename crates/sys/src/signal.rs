@@ -10,6 +10,13 @@ pub const TERMINATE: i32 = libc::SIGTERM;
 pub const PIPE: i32 = libc::SIGPIPE;
 pub const USER_1: i32 = libc::SIGUSR1;
 pub const HANG_UP: i32 = libc::SIGHUP;
+pub const QUIT: i32 = libc::SIGQUIT;
+pub const USER_2: i32 = libc::SIGUSR2;
+pub const CHILD: i32 = libc::SIGCHLD;
+/// The key at a terminal that suspends programs.
+pub const SUSPEND: i32 = libc::SIGTSTP;
+pub const STOP: i32 = libc::SIGSTOP;
+pub const CONTINUE: i32 = libc::SIGCONT;
 
 /// A signal that no other code uses, for a process to send to itself.
 pub fn own() -> i32 {
@@ -133,6 +140,35 @@ impl Signals {
                 _ => Err(io::Error::last_os_error()),
             }
         }
+    }
+}
+
+impl Signals {
+    /// Waits as [`Signals::wait_and_tell`] does, at most for the time given. None if no signal
+    /// came.
+    pub fn wait_for(&self, time: std::time::Duration) -> Option<(i32, bool)> {
+        let time = libc::timespec {
+            tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        // SAFETY: the set is initialised, the time is only read, and `told` is written on success.
+        unsafe {
+            let mut told: libc::siginfo_t = std::mem::zeroed();
+            let signal = libc::sigtimedwait(&self.0, &mut told, &time);
+            (signal > 0).then_some((signal, told.si_code <= 0))
+        }
+    }
+}
+
+/// Lets `CHILD` tell of children that have ended, and not of those that were stopped or go on.
+pub fn ignore_stopped_children() {
+    // SAFETY: the structure is initialised, and the disposition is the default.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        action.sa_flags = libc::SA_NOCLDSTOP;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
     }
 }
 

@@ -8,6 +8,7 @@ mod claim_steward;
 mod cores;
 mod explain;
 mod fmt;
+mod gang;
 mod heap;
 mod heap_top;
 mod locality;
@@ -45,6 +46,8 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Claim(arguments) => claim::claim(&arguments),
         Command::Claims(arguments) => claim::claims(&arguments),
         Command::ClaimSteward(arguments) => claim_steward::look_after(&arguments),
+        Command::Gang(arguments) => gang::gang(&arguments),
+        Command::Gangs(arguments) => gang::gangs(&arguments),
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
