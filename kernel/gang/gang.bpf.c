@@ -104,6 +104,7 @@ struct seat {
 	u32 serving; /* the set whose turn it is, by its last look */
 	u32 doing; /* the set of the task that it runs, or NOBODY */
 	u64 until; /* when that turn ends, or 0: never */
+	u64 next; /* `until` of a look under way */
 };
 
 struct {
@@ -166,8 +167,11 @@ static __always_inline bool covers(const struct set *set, const struct place *pl
 	return at && place->index >= at->first && place->index < at->first + set->cores;
 }
 
+/* Functions that are not static are verified once by themselves, by the kernel. Static ones are
+ * verified anew with each call, and a tree of calls of them becomes more than it takes. */
+
 /* The set within `set` that `inner` lies in, or is; NOBODY if it is `set` itself or elsewhere. */
-static __noinline u32 outermost(u32 set, u32 inner)
+__noinline u32 outermost(u32 set, u32 inner)
 {
 	int i;
 
@@ -184,7 +188,7 @@ static __noinline u32 outermost(u32 set, u32 inner)
 }
 
 /* Whether some CPU at a position runs what the levels below it decide on. */
-static __noinline bool below_is_busy(u32 set, u32 position)
+__noinline int below_is_busy(u32 set, u32 position)
 {
 	struct position *at = LOOKUP(positions, position);
 	u32 i;
@@ -237,48 +241,48 @@ static __always_inline void notify(u32 cpu)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/* Notifies the leaders of a position's direct children, but for the one that `me` lies below, which
+ * is returned; NOBODY if there is none. */
+__noinline u32 notify_children(u32 position, u32 me)
+{
+	struct position *at = LOOKUP(positions, position);
+	struct place *mine = LOOKUP(places, me);
+	u32 i, next = NOBODY;
+
+	if (!at || !mine)
+		return NOBODY;
+	bpf_for(i, 0, at->children)
+	{
+		u32 child = at->first_child + i;
+		struct position *below = LOOKUP(positions, child);
+		struct lead *lead = LOOKUP(leads, child);
+
+		if (!below || !lead)
+			break;
+		if (mine->index >= below->first && mine->index < below->first + below->count) {
+			next = child;
+			continue;
+		}
+		/* A position of one CPU has nothing to pass on. */
+		if (below->children)
+			lead->pending = 1;
+		notify(lead->leader);
+	}
+	return next;
+}
+
 /* Passes a notification on from a position to the leaders of its direct children, and, where `me`
  * lies below, further down in their place. */
-static __noinline void pass_on(u32 position, u32 me)
+__noinline int pass_on(u32 position, u32 me)
 {
-	struct place *mine = LOOKUP(places, me);
-	int level;
-
-	if (!mine)
-		return;
-	for (level = 0; level < LEVELS_MAX; level++) {
-		struct position *at = LOOKUP(positions, position);
-		u32 i, next = NOBODY;
-
-		if (!at)
-			return;
-		bpf_for(i, 0, at->children)
-		{
-			u32 child = at->first_child + i;
-			struct position *below = LOOKUP(positions, child);
-			struct lead *lead = LOOKUP(leads, child);
-
-			if (!below || !lead)
-				break;
-			if (mine->index >= below->first &&
-			    mine->index < below->first + below->count) {
-				next = child;
-				continue;
-			}
-			/* A position of one CPU has nothing to pass on. */
-			if (below->children)
-				lead->pending = 1;
-			notify(lead->leader);
-		}
-		if (next == NOBODY)
-			return;
-		position = next;
-	}
+	for (int level = 0; level < LEVELS_MAX && position != NOBODY; level++)
+		position = notify_children(position, me);
+	return 0;
 }
 
 /* Whether all of a set's sets around it, and itself, have their turns: else nobody looks at its
  * queues, and nobody needs to be told of them. */
-static __noinline bool has_turn(u32 set)
+__noinline int has_turn(u32 set)
 {
 	int i;
 
@@ -318,19 +322,83 @@ static __always_inline bool is_choice(u32 set, u32 parent, u32 position)
 	       life->total > 0;
 }
 
-/* Chooses anew, in the queue of `set` at `position`, with its lock held. Returns whether the choice
- * changed. `below`: whether the levels below may be chosen. */
-static __noinline bool choose(u32 set, u32 position, bool below, u64 now)
+/* Looks at one set for a choice in the queue of `parent` at `position`, which had `old` before, for
+ * `ran` ns. What was found so far is in the queue. */
+__noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
+{
+	struct queue *queue = queue_of(parent, position);
+	struct position *at = LOOKUP(positions, position);
+	struct set *config = LOOKUP(sets, set);
+	struct life *life = LOOKUP(lives, set);
+	u64 weight;
+
+	if (!queue || !at || !config || !life || config->parent != parent)
+		return 0;
+	weight = weight_per_cpu(life->total_load, life->total, config->cores);
+	if (config->position != position) {
+		struct position *its = LOOKUP(positions, config->position);
+
+		/* A set that is placed further down is part of what the levels below do. */
+		if (its && life->total > 0 && its->level > at->level && its->first >= at->first &&
+		    its->first < at->first + at->count) {
+			queue->nested = 1;
+			if (weight > queue->below_weight)
+				queue->below_weight = weight;
+		}
+		return 0;
+	}
+	if (set == old)
+		life->turn_time += ran * 100 / weight;
+	if (life->total <= 0)
+		return 0;
+	queue->candidates++;
+	if (is_before(life->turn_time, queue->least_time - turn_ns))
+		life->turn_time = queue->least_time - turn_ns;
+	if (queue->best == NOBODY || is_before(life->turn_time, queue->best_time)) {
+		queue->best = set;
+		queue->best_time = life->turn_time;
+	}
+	return 0;
+}
+
+/* Looks at the levels below for a choice, behind all sets. */
+__noinline int weigh_below(u32 set, u32 position, u32 old, u64 ran, int allowed)
 {
 	struct queue *queue = queue_of(set, position);
 	struct position *at = LOOKUP(positions, position);
 	struct life *mine = LOOKUP(lives, set);
-	u32 i, best = NOBODY, candidates = 0;
-	u64 best_time = 0, below_weight = 0, ran;
-	bool nested = false;
-	u32 old;
+	u64 weight;
 
 	if (!queue || !at || !mine)
+		return 0;
+	weight = queue->below_weight;
+	if (mine->own > 0)
+		weight += weight_per_cpu(mine->own_load, mine->own, at->count);
+	if (old == ROOT_SET)
+		queue->below_time += ran * 100 / (weight ? weight : 100);
+	if (!allowed)
+		return 0;
+	if (!queue->nested && scx_bpf_dsq_nr_queued(tasks_of(set)) <= 0 &&
+	    !below_is_busy(set, position))
+		return 0;
+	if (is_before(queue->below_time, queue->least_time - turn_ns))
+		queue->below_time = queue->least_time - turn_ns;
+	if (queue->best == NOBODY || is_before(queue->below_time, queue->best_time)) {
+		queue->best = ROOT_SET;
+		queue->best_time = queue->below_time;
+	}
+	return 0;
+}
+
+/* Chooses anew, in the queue of `set` at `position`, with its lock held. Returns whether the choice
+ * changed. `below`: whether the levels below may be chosen. */
+__noinline int choose(u32 set, u32 position, int below, u64 now)
+{
+	struct queue *queue = queue_of(set, position);
+	u32 i, old;
+	u64 ran;
+
+	if (!queue)
 		return false;
 	old = queue->chosen;
 	COUNT(decisions);
@@ -341,78 +409,35 @@ static __noinline bool choose(u32 set, u32 position, bool below, u64 now)
 		ran = 0;
 	if (ran > 2 * turn_ns)
 		ran = 2 * turn_ns;
-
+	queue->best = NOBODY;
+	queue->candidates = 0;
+	queue->nested = 0;
+	queue->below_weight = 0;
 	bpf_for(i, 1, shared.sets_used + 1)
-	{
-		struct set *config = LOOKUP(sets, i);
-		struct life *life = LOOKUP(lives, i);
-		u64 weight;
+		weigh(i, set, position, old, ran);
+	weigh_below(set, position, old, ran, below);
 
-		if (!config || !life)
-			break;
-		if (config->parent != set)
-			continue;
-		weight = weight_per_cpu(life->total_load, life->total, config->cores);
-		if (config->position != position) {
-			struct position *its = LOOKUP(positions, config->position);
-
-			/* A set that is placed further down is part of what the levels below do. */
-			if (its && life->total > 0 && its->level > at->level &&
-			    its->first >= at->first && its->first < at->first + at->count) {
-				nested = true;
-				if (weight > below_weight)
-					below_weight = weight;
-			}
-			continue;
-		}
-		if (i == old)
-			life->turn_time += ran * 100 / weight;
-		if (life->total <= 0)
-			continue;
-		candidates++;
-		if (is_before(life->turn_time, queue->least_time - turn_ns))
-			life->turn_time = queue->least_time - turn_ns;
-		if (best == NOBODY || is_before(life->turn_time, best_time)) {
-			best = i;
-			best_time = life->turn_time;
-		}
-	}
-	if (mine->own > 0)
-		below_weight += weight_per_cpu(mine->own_load, mine->own, at->count);
-	if (old == ROOT_SET)
-		queue->below_time += ran * 100 / (below_weight ? below_weight : 100);
-	if (below && (nested || scx_bpf_dsq_nr_queued(tasks_of(set)) > 0 ||
-		      below_is_busy(set, position))) {
-		if (is_before(queue->below_time, queue->least_time - turn_ns))
-			queue->below_time = queue->least_time - turn_ns;
-		if (best == NOBODY || is_before(queue->below_time, best_time)) {
-			best = ROOT_SET;
-			best_time = queue->below_time;
-		}
-	}
-
-	if (best == NOBODY)
+	if (queue->best == NOBODY)
 		/* Nobody wants anything, so nobody has to be told anything. */
-		best = old;
-	else if (is_before(queue->least_time, best_time))
-		queue->least_time = best_time;
+		queue->best = old;
+	else if (is_before(queue->least_time, queue->best_time))
+		queue->least_time = queue->best_time;
 	queue->since = now;
-	queue->until = candidates ? now + turn_ns : 0;
-	if (best == old)
+	queue->until = queue->candidates ? now + turn_ns : 0;
+	if (queue->best == old)
 		return false;
-	queue->chosen = best;
 	COUNT(changes);
 	if (old != ROOT_SET)
 		turn(old, TURN_OFF, now);
-	if (best != ROOT_SET) {
-		turn(best, TURN_ON, now);
-	}
+	if (queue->best != ROOT_SET)
+		turn(queue->best, TURN_ON, now);
+	queue->chosen = queue->best;
 	return true;
 }
 
 /* Chooses anew on behalf of `me`, unless another CPU is at it, which then does so once more. The
  * CPUs concerned are notified. */
-static __noinline void decide(u32 set, u32 position, u32 me, bool below, u64 now)
+__noinline int decide(u32 set, u32 position, u32 me, int below, u64 now)
 {
 	struct queue *queue = queue_of(set, position);
 	struct position *at = LOOKUP(positions, position);
@@ -421,7 +446,7 @@ static __noinline void decide(u32 set, u32 position, u32 me, bool below, u64 now
 	int round;
 
 	if (!queue || !at || !mine || !lead)
-		return;
+		return 0;
 	bpf_for(round, 0, 8)
 	{
 		bool changed;
@@ -430,7 +455,7 @@ static __noinline void decide(u32 set, u32 position, u32 me, bool below, u64 now
 			__sync_lock_test_and_set(&queue->again, 1);
 			/* Whoever holds the lock still sees the mark when it has let go. */
 			if (__sync_val_compare_and_swap(&queue->lock, 0, 1))
-				return;
+				return 0;
 		}
 		__sync_lock_test_and_set(&queue->again, 0);
 		changed = choose(set, position, below, now);
@@ -451,63 +476,78 @@ static __noinline void decide(u32 set, u32 position, u32 me, bool below, u64 now
 		if (!queue->again)
 			break;
 	}
+	return 0;
+}
+
+/* Where a look at a CPU's queues has come to: a set, and a level of the CPU's path. */
+#define AT(set, level) ((u64)(set) << 8 | (level))
+#define SET_OF(at) ((u32)((at) >> 8))
+#define LEVEL_OF(at) ((u32)((at) & 0xff))
+#define LEVEL_DONE 0xff
+
+/* One step of a look, from `from`; see `look`. */
+__noinline u64 look_step(u64 from, u32 cpu, u32 me, int idle, u64 now)
+{
+	struct place *place = LOOKUP(places, cpu);
+	struct seat *seat = LOOKUP(seats, cpu);
+	u32 set = SET_OF(from), level = LEVEL_OF(from), position, chosen;
+	struct queue *queue;
+	struct set *config;
+
+	if (!place || !seat || level >= LEVELS_MAX || level >= place->levels)
+		return AT(set, LEVEL_DONE);
+	position = place->path[level];
+	queue = queue_of(set, position);
+	if (!queue)
+		return AT(set, LEVEL_DONE);
+	chosen = queue->chosen;
+	if ((queue->until && !is_before(now, queue->until)) ||
+	    (chosen != ROOT_SET && !is_choice(chosen, set, position)))
+		decide(set, position, me, true, now);
+	else if (idle && chosen == ROOT_SET && !below_is_busy(set, position))
+		decide(set, position, me, false, now);
+	chosen = queue->chosen;
+	if (cpu == me && queue->until && (!seat->next || is_before(queue->until, seat->next)))
+		seat->next = queue->until;
+	if (chosen == ROOT_SET || !is_choice(chosen, set, position))
+		return AT(set, level + 1);
+	config = LOOKUP(sets, chosen);
+	/* The position may be larger than the set, and this CPU none of the set's cores. */
+	if (!config || !covers(config, place))
+		return AT(set, LEVEL_DONE);
+	return AT(chosen, level);
 }
 
 /* The set whose turn it is on a CPU, by the queues from the machine down to it. Choices that are
  * due are made on the way, on behalf of `me`; with `idle`, also those where a set waits and nothing
  * below it runs. */
-static __noinline u32 look(u32 cpu, u32 me, bool idle, u64 now)
+__noinline u32 look(u32 cpu, u32 me, int idle, u64 now)
 {
-	struct place *place = LOOKUP(places, cpu);
 	struct seat *seat = LOOKUP(seats, cpu);
-	u32 set = ROOT_SET, level = 0;
-	u64 until = 0;
+	u64 at = AT(ROOT_SET, 0);
 	int step;
 
-	if (!place || !seat)
+	if (!seat)
 		return ROOT_SET;
+	if (cpu == me)
+		seat->next = 0;
 	bpf_for(step, 0, LEVELS_MAX + NESTING_MAX)
 	{
-		u32 position, chosen;
-		struct queue *queue;
-		struct set *config;
-
-		if (level >= place->levels || level >= LEVELS_MAX)
+		at = look_step(at, cpu, me, idle, now);
+		if (LEVEL_OF(at) == LEVEL_DONE)
 			break;
-		position = place->path[level];
-		queue = queue_of(set, position);
-		if (!queue)
-			break;
-		chosen = queue->chosen;
-		if ((queue->until && !is_before(now, queue->until)) ||
-		    (chosen != ROOT_SET && !is_choice(chosen, set, position)))
-			decide(set, position, me, true, now);
-		else if (idle && chosen == ROOT_SET && !below_is_busy(set, position))
-			decide(set, position, me, false, now);
-		chosen = queue->chosen;
-		if (queue->until && (!until || is_before(queue->until, until)))
-			until = queue->until;
-		if (chosen == ROOT_SET || !is_choice(chosen, set, position)) {
-			level++;
-			continue;
-		}
-		config = LOOKUP(sets, chosen);
-		/* The position is larger than the set: this CPU is none of the set's cores. */
-		if (!config || !covers(config, place))
-			break;
-		set = chosen;
 	}
 	if (cpu == me) {
-		seat->serving = set;
-		seat->until = until;
+		seat->serving = SET_OF(at);
+		seat->until = seat->next;
 	}
-	return set;
+	return SET_OF(at);
 }
 
 /* ---- accounts ---------------------------------------------------------------------------- */
 
 /* How many members of a set should run when it has its turn. */
-static __noinline u32 wanted(u32 set)
+__noinline u32 wanted(u32 set)
 {
 	struct set *config = LOOKUP(sets, set);
 	struct life *life = LOOKUP(lives, set);
@@ -548,94 +588,103 @@ static __always_inline u32 logarithm(u64 value)
 	return found < SKEWS ? found : SKEWS - 1;
 }
 
-/* Brings a set's account up to date, and those of the sets around it; then `change` more of its
- * members run. */
-static __noinline int account(u32 set, int change, u64 now)
+/* Closes a switch to a set: the last of the members that should run runs. */
+static __always_inline void switched(struct account *account, u64 now)
 {
-	int i;
+	u64 skew = now - account->first_since, whole = now - account->turn_since;
+	u32 index;
 
-	for (i = 0; i < NESTING_MAX && set != ROOT_SET && set < SETS_MAX; i++) {
-		struct locked_account *at = LOOKUP(accounts, set);
-		struct set *config = LOOKUP(sets, set);
-		u32 should = wanted(set), index, k;
-		u64 skew;
+	if ((s64)skew < 0)
+		skew = 0;
+	if ((s64)whole < 0)
+		whole = 0;
+	account->turning = TURN_DONE;
+	account->switches++;
+	account->skew_sum += skew;
+	if (skew > account->skew_max)
+		account->skew_max = skew;
+	account->switch_sum += whole;
+	if (whole > account->switch_max)
+		account->switch_max = whole;
+	index = logarithm(skew);
+	if (index < SKEWS)
+		account->skews[index]++;
+}
 
-		if (!at || !config)
-			break;
-		bpf_spin_lock(&at->lock);
-		k = at->of.running;
-		if (k > 0 && is_before(at->of.last, now)) {
-			u64 passed = now - at->of.last;
+/* Brings a set's account up to date; then `change` more of its members run. Returns the set around
+ * it. */
+__noinline u32 account_one(u32 set, int change, u64 now)
+{
+	struct locked_account *at = LOOKUP(accounts, set);
+	struct set *config = LOOKUP(sets, set);
+	u32 should = wanted(set), index, k;
 
-			if (k >= at->of.wanted)
-				at->of.together += passed;
-			else if (at->of.turning != TURN_DONE)
-				at->of.switching += passed;
-			else
-				at->of.apart += passed;
-			index = k < TOGETHER_MAX ? k : TOGETHER_MAX;
-			at->of.at[index] += passed;
-		}
-		if (is_before(at->of.last, now))
-			at->of.last = now;
-		at->of.running = k + change;
-		at->of.wanted = should;
-		k += change;
-		if (at->of.turning == TURN_ON && k > 0) {
-			if (!at->of.first_since)
-				at->of.first_since = now;
-			if (k >= should) {
-				at->of.turning = TURN_DONE;
-				at->of.switches++;
-				skew = now - at->of.first_since;
-				if ((s64)skew < 0)
-					skew = 0;
-				at->of.skew_sum += skew;
-				if (skew > at->of.skew_max)
-					at->of.skew_max = skew;
-				index = logarithm(skew);
-				if (index < SKEWS)
-					at->of.skews[index]++;
-				skew = now - at->of.turn_since;
-				if ((s64)skew < 0)
-					skew = 0;
-				at->of.switch_sum += skew;
-				if (skew > at->of.switch_max)
-					at->of.switch_max = skew;
-			}
-		} else if (at->of.turning == TURN_OFF && k == 0) {
-			at->of.turning = TURN_DONE;
-		}
-		bpf_spin_unlock(&at->lock);
-		set = config->parent;
+	if (!at || !config)
+		return ROOT_SET;
+	bpf_spin_lock(&at->lock);
+	k = at->of.running;
+	if (k > 0 && is_before(at->of.last, now)) {
+		u64 passed = now - at->of.last;
+
+		if (k >= at->of.wanted)
+			at->of.together += passed;
+		else if (at->of.turning != TURN_DONE)
+			at->of.switching += passed;
+		else
+			at->of.apart += passed;
+		index = k < TOGETHER_MAX ? k : TOGETHER_MAX;
+		at->of.at[index] += passed;
 	}
+	if (is_before(at->of.last, now))
+		at->of.last = now;
+	k += change;
+	at->of.running = k;
+	at->of.wanted = should;
+	if (at->of.turning == TURN_ON && k > 0) {
+		if (!at->of.first_since)
+			at->of.first_since = now;
+		if (k >= should)
+			switched(&at->of, now);
+	} else if (at->of.turning == TURN_OFF && k == 0) {
+		at->of.turning = TURN_DONE;
+	}
+	bpf_spin_unlock(&at->lock);
+	return config->parent;
+}
+
+/* The same for a set and those around it. */
+__noinline int account(u32 set, int change, u64 now)
+{
+	for (int i = 0; i < NESTING_MAX && set != ROOT_SET && set < SETS_MAX; i++)
+		set = account_one(set, change, now);
 	return 0;
 }
 
 /* Counts a runnable task in a set and those around it, or out of them. */
-static __noinline void count(u32 set, int sign, u32 weight)
+__noinline int count(u32 set, int sign, u32 weight)
 {
 	struct life *life = LOOKUP(lives, set);
 	s64 load = sign > 0 ? (s64)weight : -(s64)weight;
 	int i;
 
 	if (!life)
-		return;
+		return 0;
 	__sync_fetch_and_add(&life->own, sign);
 	__sync_fetch_and_add(&life->own_load, load);
 	if (set == ROOT_SET)
-		return;
+		return 0;
 	__sync_fetch_and_add(&shared.active, sign);
 	for (i = 0; i < NESTING_MAX && set != ROOT_SET && set < SETS_MAX; i++) {
 		struct set *config = LOOKUP(sets, set);
 
 		life = LOOKUP(lives, set);
 		if (!life || !config)
-			return;
+			return 0;
 		__sync_fetch_and_add(&life->total, sign);
 		__sync_fetch_and_add(&life->total_load, load);
 		set = config->parent;
 	}
+	return 0;
 }
 
 /* The set that a task is to be scheduled in: its own, or the nearest around it with a core that the
@@ -716,7 +765,7 @@ s32 BPF_PROG(gang_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 }
 
 /* Whether a CPU that is idle by its last look may run tasks of a set. */
-static __noinline bool may_serve(u32 serving, u32 set)
+__noinline int may_serve(u32 serving, u32 set)
 {
 	int i;
 
@@ -827,7 +876,7 @@ void BPF_PROG(gang_enqueue, struct task_struct *p, u64 enq_flags)
 
 /* Takes one of a set's tasks to this CPU. Within a slice of the first in the queue, one that ran
  * here last is better: what it left in the caches may still be there. */
-static __always_inline bool take(u32 set, s32 cpu)
+__noinline int take(u32 set, s32 cpu)
 {
 	struct task_struct *p;
 	u64 first = 0;

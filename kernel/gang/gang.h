@@ -81,6 +81,13 @@ struct queue {
 	unsigned long long until; /* when it ends, at the earliest */
 	unsigned long long below_time; /* virtual time of the levels below */
 	unsigned long long least_time; /* virtual time that no entity may fall behind by over a turn */
+	/* Of a choice under way, by whoever holds the lock. */
+	unsigned int best; /* so far, or NOBODY */
+	unsigned int candidates; /* sets that are runnable and placed here */
+	unsigned int nested; /* there are such further down */
+	unsigned int unused_too;
+	unsigned long long best_time;
+	unsigned long long below_weight;
 };
 
 struct lead {

@@ -206,7 +206,6 @@ int run(int argc, char **argv)
 {
 	unsigned long turn_ms = 10;
 	struct topology *topology = calloc(1, sizeof(*topology));
-	struct queue queue = { 0 };
 	struct bpf_object *object;
 	struct bpf_link *link;
 	struct shared *shared;
@@ -261,12 +260,11 @@ int run(int argc, char **argv)
 	}
 	for (unsigned int i = 0; i < CPUS_MAX; i++) {
 		/* As `struct seat`: no CPU is seen to do anything. */
-		unsigned long long seat[2] = { (unsigned long long)NOBODY << 32, 0 };
+		unsigned long long seat[3] = { (unsigned long long)NOBODY << 32 };
 
 		if (bpf_map_update_elem(bpf_map__fd(map(object, "seats")), &i, seat, BPF_ANY))
 			leads++;
 	}
-	(void)queue;
 	if (leads)
 		fail(BUG, "%u entries of maps cannot be written: %s", leads, strerror(errno));
 	shared = bpf_map__initial_value(map(object, ".data.shared"), &size);
