@@ -120,7 +120,7 @@ struct task {
 	u32 is_counted;
 	u32 weight; /* with which it was counted */
 	u32 accounted; /* the set in whose account it runs */
-	u32 unused;
+	u32 interrupted; /* the set whose turn it was where it runs, as a CPU's kernel thread */
 	u64 time; /* virtual */
 	u64 since; /* when it began to run */
 };
@@ -242,7 +242,7 @@ static __always_inline void notify(u32 cpu)
 }
 
 /* Notifies the leaders of a position's direct children, but for the one that `me` lies below, which
- * is returned; NOBODY if there is none. */
+ * is returned; NOBODY if there is none, or if all CPUs were notified. */
 __noinline u32 notify_children(u32 position, u32 me)
 {
 	struct position *at = LOOKUP(positions, position);
@@ -251,6 +251,16 @@ __noinline u32 notify_children(u32 position, u32 me)
 
 	if (!at || !mine)
 		return NOBODY;
+	if (at->count <= DIRECT_MAX) {
+		bpf_for(i, 0, at->count)
+		{
+			u32 *cpu = LOOKUP(order, at->first + i);
+
+			if (cpu && *cpu != me)
+				notify(*cpu);
+		}
+		return NOBODY;
+	}
 	bpf_for(i, 0, at->children)
 	{
 		u32 child = at->first_child + i;
@@ -280,8 +290,24 @@ __noinline int pass_on(u32 position, u32 me)
 	return 0;
 }
 
-/* Whether all of a set's sets around it, and itself, have their turns: else nobody looks at its
- * queues, and nobody needs to be told of them. */
+/* Whether the queues of a set's parent above a position leave the choice to the levels below. */
+__noinline int is_reached(u32 parent, u32 position)
+{
+	int level;
+
+	for (level = 0; level < LEVELS_MAX && position != 0; level++) {
+		struct position *at = LOOKUP(positions, position);
+		struct queue *queue = at ? queue_of(parent, at->parent) : NULL;
+
+		if (!queue || queue->chosen != ROOT_SET)
+			return false;
+		position = at->parent;
+	}
+	return true;
+}
+
+/* Whether it is a set's turn, and that of all sets around it: else nobody looks at its queues, and
+ * nobody needs to be told of them. */
 __noinline int has_turn(u32 set)
 {
 	int i;
@@ -290,19 +316,37 @@ __noinline int has_turn(u32 set)
 		struct set *config = LOOKUP(sets, set);
 		struct queue *queue = config ? queue_of(config->parent, config->position) : NULL;
 
-		if (!queue || queue->chosen != set)
+		if (!queue || queue->chosen != set || !is_reached(config->parent, config->position))
 			return false;
 		set = config->parent;
 	}
 	return true;
 }
 
-static __always_inline void turn(u32 set, u32 to, u64 now)
+/* Whether `inner` lies within `set`. */
+static __always_inline bool is_within(u32 inner, u32 set)
+{
+	int i;
+
+	for (i = 0; i < NESTING_MAX && inner != ROOT_SET && inner < SETS_MAX; i++) {
+		struct set *config = LOOKUP(sets, inner);
+
+		if (!config)
+			return false;
+		inner = config->parent;
+		if (inner == set)
+			return true;
+	}
+	return false;
+}
+
+/* Notes in the accounts that a turn of a set begins or ends. */
+__noinline int turn_one(u32 set, u32 to, u64 now)
 {
 	struct locked_account *account = LOOKUP(accounts, set);
 
 	if (!account)
-		return;
+		return 0;
 	bpf_spin_lock(&account->lock);
 	account->of.turning = to;
 	if (to == TURN_ON) {
@@ -310,6 +354,21 @@ static __always_inline void turn(u32 set, u32 to, u64 now)
 		account->of.first_since = 0;
 	}
 	bpf_spin_unlock(&account->lock);
+	return 0;
+}
+
+/* Notes for a set that lies within `outer`, in whose queue at `position` the choice changed, whether
+ * it has its turn now. */
+__noinline int note_turn(u32 set, u32 outer, u32 position, u64 now)
+{
+	struct set *config = LOOKUP(sets, set);
+	struct position *its = config ? LOOKUP(positions, config->position) : NULL;
+	struct position *at = LOOKUP(positions, position);
+
+	if (!its || !at || its->first >= at->first + at->count || its->first < at->first ||
+	    !is_within(set, outer))
+		return 0;
+	return turn_one(set, has_turn(set) ? TURN_ON : TURN_OFF, now);
 }
 
 /* Whether a set is runnable, and placed where this queue is. */
@@ -346,6 +405,11 @@ __noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
 				queue->below_weight = weight;
 		}
 		return 0;
+	}
+	if (life->timed_at != position) {
+		/* Times of different queues have nothing to do with each other. */
+		life->timed_at = position;
+		life->turn_time = queue->least_time;
 	}
 	if (set == old)
 		life->turn_time += ran * 100 / weight;
@@ -427,11 +491,9 @@ __noinline int choose(u32 set, u32 position, int below, u64 now)
 	if (queue->best == old)
 		return false;
 	COUNT(changes);
-	if (old != ROOT_SET)
-		turn(old, TURN_OFF, now);
-	if (queue->best != ROOT_SET)
-		turn(queue->best, TURN_ON, now);
 	queue->chosen = queue->best;
+	bpf_for(i, 1, shared.sets_used + 1)
+		note_turn(i, set, position, now);
 	return true;
 }
 
@@ -485,8 +547,13 @@ __noinline int decide(u32 set, u32 position, u32 me, int below, u64 now)
 #define LEVEL_OF(at) ((u32)((at) & 0xff))
 #define LEVEL_DONE 0xff
 
+/* Why somebody looks: to go on with its work; since a member of a set woke, and levels that have
+ * nothing to do may hold the turn; since this CPU found nothing to run in the turn of the levels
+ * below, whose tasks may all be kept to other CPUs. */
+enum { GOES_ON, WOKE, FOUND_NOTHING };
+
 /* One step of a look, from `from`; see `look`. */
-__noinline u64 look_step(u64 from, u32 cpu, u32 me, int idle, u64 now)
+__noinline u64 look_step(u64 from, u32 cpu, u32 me, int why, u64 now)
 {
 	struct place *place = LOOKUP(places, cpu);
 	struct seat *seat = LOOKUP(seats, cpu);
@@ -504,8 +571,11 @@ __noinline u64 look_step(u64 from, u32 cpu, u32 me, int idle, u64 now)
 	if ((queue->until && !is_before(now, queue->until)) ||
 	    (chosen != ROOT_SET && !is_choice(chosen, set, position)))
 		decide(set, position, me, true, now);
-	else if (idle && chosen == ROOT_SET && !below_is_busy(set, position))
+	else if (why == FOUND_NOTHING && chosen == ROOT_SET && !below_is_busy(set, position))
 		decide(set, position, me, false, now);
+	else if (why == WOKE && chosen == ROOT_SET && !below_is_busy(set, position) &&
+		 scx_bpf_dsq_nr_queued(tasks_of(set)) <= 0)
+		decide(set, position, me, true, now);
 	chosen = queue->chosen;
 	if (cpu == me && queue->until && (!seat->next || is_before(queue->until, seat->next)))
 		seat->next = queue->until;
@@ -519,9 +589,8 @@ __noinline u64 look_step(u64 from, u32 cpu, u32 me, int idle, u64 now)
 }
 
 /* The set whose turn it is on a CPU, by the queues from the machine down to it. Choices that are
- * due are made on the way, on behalf of `me`; with `idle`, also those where a set waits and nothing
- * below it runs. */
-__noinline u32 look(u32 cpu, u32 me, int idle, u64 now)
+ * due are made on the way, on behalf of `me`. */
+__noinline u32 look(u32 cpu, u32 me, int why, u64 now)
 {
 	struct seat *seat = LOOKUP(seats, cpu);
 	u64 at = AT(ROOT_SET, 0);
@@ -533,7 +602,7 @@ __noinline u32 look(u32 cpu, u32 me, int idle, u64 now)
 		seat->next = 0;
 	bpf_for(step, 0, LEVELS_MAX + NESTING_MAX)
 	{
-		at = look_step(at, cpu, me, idle, now);
+		at = look_step(at, cpu, me, why, now);
 		if (LEVEL_OF(at) == LEVEL_DONE)
 			break;
 	}
@@ -611,9 +680,9 @@ static __always_inline void switched(struct account *account, u64 now)
 		account->skews[index]++;
 }
 
-/* Brings a set's account up to date; then `change` more of its members run. Returns the set around
- * it. */
-__noinline u32 account_one(u32 set, int change, u64 now)
+/* Brings a set's account up to date; then `change` more of its members run, and kernel threads of
+ * `interrupted` more of its cores. Returns the set around it. */
+__noinline u32 account_one(u32 set, int change, int interrupted, u64 now)
 {
 	struct locked_account *at = LOOKUP(accounts, set);
 	struct set *config = LOOKUP(sets, set);
@@ -630,6 +699,8 @@ __noinline u32 account_one(u32 set, int change, u64 now)
 			at->of.together += passed;
 		else if (at->of.turning != TURN_DONE)
 			at->of.switching += passed;
+		else if (at->of.interrupted > 0 && k + at->of.interrupted >= at->of.wanted)
+			at->of.interruptions += passed;
 		else
 			at->of.apart += passed;
 		index = k < TOGETHER_MAX ? k : TOGETHER_MAX;
@@ -639,10 +710,13 @@ __noinline u32 account_one(u32 set, int change, u64 now)
 		at->of.last = now;
 	k += change;
 	at->of.running = k;
+	at->of.interrupted += interrupted;
 	at->of.wanted = should;
 	if (at->of.turning == TURN_ON && k > 0) {
-		if (!at->of.first_since)
+		if (!at->of.first_since) {
 			at->of.first_since = now;
+			at->of.turns++;
+		}
 		if (k >= should)
 			switched(&at->of, now);
 	} else if (at->of.turning == TURN_OFF && k == 0) {
@@ -656,7 +730,7 @@ __noinline u32 account_one(u32 set, int change, u64 now)
 __noinline int account(u32 set, int change, u64 now)
 {
 	for (int i = 0; i < NESTING_MAX && set != ROOT_SET && set < SETS_MAX; i++)
-		set = account_one(set, change, now);
+		set = account_one(set, change, 0, now);
 	return 0;
 }
 
@@ -682,6 +756,27 @@ __noinline int count(u32 set, int sign, u32 weight)
 			return 0;
 		__sync_fetch_and_add(&life->total, sign);
 		__sync_fetch_and_add(&life->total_load, load);
+		set = config->parent;
+	}
+	return 0;
+}
+
+/* Counts a member of a set, and of those around it. */
+__noinline int count_member(u32 set, int sign)
+{
+	int i;
+
+	for (i = 0; i <= NESTING_MAX && set < SETS_MAX; i++) {
+		struct life *life = LOOKUP(lives, set);
+		struct set *config = LOOKUP(sets, set);
+
+		if (!life || !config)
+			break;
+		if (__sync_fetch_and_add(&life->members, sign) == 0)
+			/* A new set, where another one may have been before. */
+			life->timed_at = NOBODY;
+		if (set == ROOT_SET)
+			break;
 		set = config->parent;
 	}
 	return 0;
@@ -811,7 +906,7 @@ static __always_inline void find_cpu(struct task_struct *p, u32 set, u64 now)
 			if (!queue->until)
 				queue->until = queue->since + turn_ns;
 			if (leader)
-				look(*leader, me, true, now);
+				look(*leader, me, WOKE, now);
 			if (queue->chosen != set)
 				return;
 		}
@@ -949,15 +1044,18 @@ void BPF_PROG(gang_dispatch, s32 cpu, struct task_struct *prev)
 
 	bpf_for(look_again, 0, 2)
 	{
-		set = look(cpu, cpu, look_again, now);
+		set = look(cpu, cpu, look_again ? FOUND_NOTHING : GOES_ON, now);
 		around = set;
 		for (int i = 0; i <= NESTING_MAX; i++) {
 			struct set *config;
 
 			if (around >= SETS_MAX)
 				break;
-			if (take(around, cpu))
+			if (take(around, cpu)) {
+				/* Seen by others from now on, not only once the task runs. */
+				seat->doing = around;
 				return;
+			}
 			if (prev_waits && prev_set == around) {
 				set_slice(prev, slice_ns);
 				return;
@@ -1018,9 +1116,13 @@ void BPF_PROG(gang_running, struct task_struct *p)
 	task->since = now;
 	if (is_of_a_cpu(p)) {
 		task->accounted = NOBODY;
+		task->interrupted = seat->serving;
 		seat->doing = NOBODY;
+		if (task->interrupted != ROOT_SET)
+			account_one(task->interrupted, 0, 1, now);
 		return;
 	}
+	task->interrupted = ROOT_SET;
 	life = LOOKUP(lives, task->counted);
 	if (life && is_before(life->task_time, task->time))
 		life->task_time = task->time;
@@ -1053,6 +1155,8 @@ void BPF_PROG(gang_stopping, struct task_struct *p, bool runnable)
 	weight = p->scx.weight;
 	task->time += (now - task->since) * 100 / (weight ? weight : 1);
 	seat->doing = NOBODY;
+	if (task->interrupted != ROOT_SET)
+		account_one(task->interrupted, 0, -1, now);
 	if (task->accounted == NOBODY)
 		return;
 	account(task->accounted, -1, now);
@@ -1077,10 +1181,9 @@ s32 BPF_PROG(gang_init_task, struct task_struct *p, struct scx_init_task_args *a
 			task->set = parent->set;
 	}
 	life = LOOKUP(lives, task->set);
-	if (life) {
-		__sync_fetch_and_add(&life->members, 1);
+	if (life)
 		task->time = life->task_time;
-	}
+	count_member(task->set, 1);
 	return 0;
 }
 
@@ -1088,10 +1191,9 @@ SEC("struct_ops/gang_exit_task")
 void BPF_PROG(gang_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task *task = task_of(p);
-	struct life *life = task ? LOOKUP(lives, task->set) : NULL;
 
-	if (life)
-		__sync_fetch_and_add(&life->members, -1);
+	if (task)
+		count_member(task->set, -1);
 }
 
 SEC("struct_ops.s/gang_init")
@@ -1150,7 +1252,6 @@ SEC("syscall")
 int join(struct joining *what)
 {
 	struct task *task;
-	struct life *to, *from;
 	u32 set = what->set;
 
 	if (set >= SETS_MAX)
@@ -1158,12 +1259,8 @@ int join(struct joining *what)
 	task = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), NULL, 0);
 	if (!task)
 		return -3; /* ESRCH: of another scheduling class, such as real time */
-	to = LOOKUP(lives, set);
-	from = LOOKUP(lives, task->set);
-	if (!to || !from)
-		return -22;
-	__sync_fetch_and_add(&to->members, 1);
-	__sync_fetch_and_add(&from->members, -1);
+	count_member(set, 1);
+	count_member(task->set, -1);
 	task->set = set;
 	return 0;
 }

@@ -17,8 +17,10 @@ enum {
 	CPUS_MAX = 256,
 	/* A tree whose inner vertices have two children or more has less than twice its leaves. */
 	POSITIONS_MAX = 512,
-	/* Machine, package, node, cache, core, CPU. */
-	LEVELS_MAX = 6,
+	/* Machine, package, node, cache, core, CPU, and halves of those that have many parts. */
+	LEVELS_MAX = 12,
+	/* A leader of at most this many CPUs notifies each itself. */
+	DIRECT_MAX = 8,
 	/* Set 0 holds all tasks that are in no set. */
 	SETS_MAX = 64,
 	ROOT_SET = 0,
@@ -60,10 +62,10 @@ struct set {
 };
 
 struct life {
-	int members; /* tasks; a set without any is free */
+	int members; /* tasks, with those of nested sets; a set without any is free */
 	int own; /* members that are runnable, without those of nested sets */
 	int total; /* members that are runnable, with those of nested sets */
-	int unused;
+	unsigned int timed_at; /* the position whose queue `turn_time` belongs to */
 	long long own_load; /* sums of the weights of those; 100 is a task of nice 0 */
 	long long total_load;
 	unsigned long long turn_time; /* virtual time of the set, in the queue that it is in */
@@ -100,15 +102,17 @@ struct account {
 	unsigned int running; /* members that run now, with those of nested sets */
 	unsigned int wanted; /* how many should: the smaller of runnable members and cores */
 	unsigned int turning; /* TURN_ON or TURN_OFF while a switch is under way */
-	unsigned int unused;
+	int interrupted; /* cores of the set, in its turn, that run kernel threads of theirs */
 	unsigned long long last; /* when the times below were last brought up to date */
 	unsigned long long together; /* as many as should */
+	unsigned long long interruptions; /* fewer, for as many cores ran kernel threads of theirs */
 	unsigned long long switching; /* fewer, while a turn of the set began or ended */
 	unsigned long long apart; /* fewer at other times */
 	unsigned long long at[TOGETHER_MAX + 1]; /* by number of members that ran */
 	unsigned long long turn_since; /* when the leader decided on the set */
 	unsigned long long first_since; /* when the first member ran */
-	unsigned long long switches; /* to the set */
+	unsigned long long turns; /* in which a member ran */
+	unsigned long long switches; /* turns in which as many members ran together as should */
 	unsigned long long skew_sum; /* from the first member that ran to the last */
 	unsigned long long skew_max;
 	unsigned long long switch_sum; /* from the leader's decision to the last member that ran */

@@ -108,11 +108,13 @@ static void show_account_json(const struct set *config, const struct life *life,
 			      const struct account *account, bool first)
 {
 	printf("%s{\"name\": \"%s\", \"cores\": %u, \"members\": %d, \"together_ns\": %llu, "
-	       "\"switching_ns\": %llu, \"apart_ns\": %llu, \"switches\": %llu, "
+	       "\"interrupted_ns\": %llu, \"switching_ns\": %llu, \"apart_ns\": %llu, "
+	       "\"turns\": %llu, \"switches\": %llu, "
 	       "\"skew_ns_sum\": %llu, \"skew_ns_max\": %llu, \"skew_ns_p99\": %llu, "
 	       "\"switch_ns_sum\": %llu, \"switch_ns_max\": %llu, \"running_ns\": [",
 	       first ? "" : ", ", config->name, config->cores, life->members, account->together,
-	       account->switching, account->apart, account->switches, account->skew_sum,
+	       account->interruptions, account->switching, account->apart, account->turns,
+	       account->switches, account->skew_sum,
 	       account->skew_max, skew_p99(account), account->switch_sum, account->switch_max);
 	for (unsigned int k = 0; k <= config->cores && k <= TOGETHER_MAX; k++)
 		printf("%s%llu", k ? ", " : "", account->at[k]);
@@ -121,19 +123,23 @@ static void show_account_json(const struct set *config, const struct life *life,
 
 static void show_account(const struct set *config, const struct account *account, bool first)
 {
-	unsigned long long all = account->together + account->switching + account->apart;
+	unsigned long long all = account->together + account->interruptions +
+				 account->switching + account->apart;
 	unsigned long long switches = account->switches ? account->switches : 1;
 	unsigned long long idle = 0;
 
 	for (unsigned int k = 1; k < config->cores && k <= TOGETHER_MAX; k++)
 		idle += (config->cores - k) * account->at[k];
 	if (first)
-		printf("%-16s %10s %9s %9s %9s %9s %8s %27s\n", "set", "seconds", "together",
-		       "switching", "apart", "no member", "switches", "skew mean, p99, max in us");
-	printf("%-16s %10.3f %7.3f %% %7.3f %% %7.3f %% %7.3f %% %8llu %8.1f %8.1f %9.1f\n",
+		printf("%-16s %10s %9s %11s %9s %9s %9s %7s %8s %27s\n", "set", "seconds",
+		       "together", "interrupted", "switching", "apart", "no member", "turns",
+		       "complete", "skew mean, p99, max in us");
+	printf("%-16s %10.3f %7.3f %% %9.3f %% %7.3f %% %7.3f %% %7.3f %% %7llu %8llu %8.1f %8.1f "
+	       "%9.1f\n",
 	       config->name, (double)all / 1e9, share(account->together, all),
-	       share(account->switching, all), share(account->apart, all),
-	       share(idle, all * config->cores), account->switches,
+	       share(account->interruptions, all), share(account->switching, all),
+	       share(account->apart, all), share(idle, all * config->cores), account->turns,
+	       account->switches,
 	       us(account->skew_sum) / (double)switches, us(skew_p99(account)),
 	       us(account->skew_max));
 }

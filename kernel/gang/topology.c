@@ -8,11 +8,11 @@
 
 /* A CPU by the numbers of the parts that it lies in, outermost first. Parts within different outer
  * parts may have equal numbers. */
+enum { PARTS = 4 };
 struct cpu {
-	long parts[LEVELS_MAX - 2]; /* package, node, last cache, core */
+	long parts[PARTS]; /* package, node, last cache, core */
 	unsigned int number;
 };
-enum { PARTS = LEVELS_MAX - 2 };
 
 static long read_number(const char *path, long otherwise)
 {
@@ -191,7 +191,9 @@ void read_topology(struct topology *topology)
 	for (unsigned int i = 0; i < topology->cpus; i++)
 		topology->order[i] = cpus[i].number;
 
-	/* Breadth first, so that children are neighbours. A level that splits nothing is left out. */
+	/* Breadth first, so that children are neighbours. A level that splits nothing is left out; one
+	 * that splits into four parts or more gets halves above it, so that sets of half the size can
+	 * run side by side. */
 	topology->positions[0] = (struct position){ .count = topology->cpus };
 	topology->positions_used = 1;
 	split_at[0] = 1;
@@ -204,9 +206,19 @@ void read_topology(struct topology *topology)
 			continue;
 		while (end_of(cpus, at->first, end, level) == end)
 			level++;
+		unsigned int parts = 0, halves;
+
+		for (unsigned int first = at->first; first < end; parts++)
+			first = end_of(cpus, first, end, level);
+		/* Beside those levels there must be room for each kind of part. */
+		halves = parts >= 4 && at->level + PARTS + 2 < LEVELS_MAX;
 		at->first_child = topology->positions_used;
 		for (unsigned int first = at->first; first < end;) {
 			unsigned int next = end_of(cpus, first, end, level);
+			unsigned int more = !halves ? 0 : first == at->first ? parts / 2 - 1 : parts;
+
+			for (; more && next < end; more--)
+				next = end_of(cpus, next, end, level);
 			struct position *child = &topology->positions[topology->positions_used];
 
 			if (topology->positions_used == POSITIONS_MAX)
@@ -217,7 +229,7 @@ void read_topology(struct topology *topology)
 				.parent = done,
 				.level = at->level + 1,
 			};
-			split_at[topology->positions_used++] = level + 1;
+			split_at[topology->positions_used++] = halves ? level : level + 1;
 			at->children++;
 			first = next;
 		}
