@@ -232,6 +232,18 @@ static __always_inline bool is_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/* A virtual time that is at most a turn behind the queue's, since sleeping earns nothing, and at
+ * most eight turns ahead, so that nobody waits for longer than those: a weight may have been that
+ * of a task that ran for a moment. */
+static __always_inline u64 bounded(u64 time, const struct queue *queue)
+{
+	if (is_before(time, queue->least_time - turn_ns))
+		return queue->least_time - turn_ns;
+	if (is_before(queue->least_time + 8 * turn_ns, time))
+		return queue->least_time + 8 * turn_ns;
+	return time;
+}
+
 /* ---- leaders ----------------------------------------------------------------------------- */
 
 /* Wakes a CPU's scheduler: it drops what it does, and looks again. */
@@ -382,7 +394,7 @@ static __always_inline bool is_choice(u32 set, u32 parent, u32 position)
 }
 
 /* Looks at one set for a choice in the queue of `parent` at `position`, which had `old` before, for
- * `ran` ns. What was found so far is in the queue. */
+ * `ran` of virtual time. What was found so far is in the queue. */
 __noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
 {
 	struct queue *queue = queue_of(parent, position);
@@ -412,15 +424,15 @@ __noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
 		life->turn_time = queue->least_time;
 	}
 	if (set == old)
-		life->turn_time += ran * 100 / weight;
+		life->turn_time += ran;
 	if (life->total <= 0)
 		return 0;
 	queue->candidates++;
-	if (is_before(life->turn_time, queue->least_time - turn_ns))
-		life->turn_time = queue->least_time - turn_ns;
+	life->turn_time = bounded(life->turn_time, queue);
 	if (queue->best == NOBODY || is_before(life->turn_time, queue->best_time)) {
 		queue->best = set;
 		queue->best_time = life->turn_time;
+		queue->best_weight = weight;
 	}
 	return 0;
 }
@@ -431,6 +443,7 @@ __noinline int weigh_below(u32 set, u32 position, u32 old, u64 ran, int allowed)
 	struct queue *queue = queue_of(set, position);
 	struct position *at = LOOKUP(positions, position);
 	struct life *mine = LOOKUP(lives, set);
+	struct set *was;
 	u64 weight;
 
 	if (!queue || !at || !mine)
@@ -439,17 +452,19 @@ __noinline int weigh_below(u32 set, u32 position, u32 old, u64 ran, int allowed)
 	if (mine->own > 0)
 		weight += weight_per_cpu(mine->own_load, mine->own, at->count);
 	if (old == ROOT_SET)
-		queue->below_time += ran * 100 / (weight ? weight : 100);
+		queue->below_time += ran;
 	if (!allowed)
 		return 0;
+	/* Tasks that run on idle cores of the set that has the turn need none of their own. */
+	was = old != ROOT_SET ? LOOKUP(sets, old) : NULL;
 	if (!queue->nested && scx_bpf_dsq_nr_queued(tasks_of(set)) <= 0 &&
-	    !below_is_busy(set, position))
+	    ((was && was->fill) || !below_is_busy(set, position)))
 		return 0;
-	if (is_before(queue->below_time, queue->least_time - turn_ns))
-		queue->below_time = queue->least_time - turn_ns;
+	queue->below_time = bounded(queue->below_time, queue);
 	if (queue->best == NOBODY || is_before(queue->below_time, queue->best_time)) {
 		queue->best = ROOT_SET;
 		queue->best_time = queue->below_time;
+		queue->best_weight = weight;
 	}
 	return 0;
 }
@@ -473,7 +488,9 @@ __noinline int choose(u32 set, u32 position, int below, u64 now)
 		ran = 0;
 	if (ran > 2 * turn_ns)
 		ran = 2 * turn_ns;
+	ran = ran * 100 / (queue->weight ? queue->weight : 100);
 	queue->best = NOBODY;
+	queue->best_weight = 0;
 	queue->candidates = 0;
 	queue->nested = 0;
 	queue->below_weight = 0;
@@ -488,6 +505,7 @@ __noinline int choose(u32 set, u32 position, int below, u64 now)
 		queue->least_time = queue->best_time;
 	queue->since = now;
 	queue->until = queue->candidates ? now + turn_ns : 0;
+	queue->weight = queue->best_weight;
 	if (queue->best == old)
 		return false;
 	COUNT(changes);

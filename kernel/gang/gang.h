@@ -83,12 +83,15 @@ struct queue {
 	unsigned long long until; /* when it ends, at the earliest */
 	unsigned long long below_time; /* virtual time of the levels below */
 	unsigned long long least_time; /* virtual time that no entity may fall behind by over a turn */
+	/* Of what was chosen, then: at the end of a turn its tasks may all sleep. */
+	unsigned long long weight;
 	/* Of a choice under way, by whoever holds the lock. */
 	unsigned int best; /* so far, or NOBODY */
 	unsigned int candidates; /* sets that are runnable and placed here */
 	unsigned int nested; /* there are such further down */
 	unsigned int unused_too;
 	unsigned long long best_time;
+	unsigned long long best_weight;
 	unsigned long long below_weight;
 };
 

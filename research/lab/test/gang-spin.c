@@ -1,11 +1,13 @@
 /*
  * Spins in several processes, and prints how much of a CPU each had.
  *
- *     gang-spin NAME PROCESSES SECONDS [START]     "NAME MS MS ...", milliseconds of processor time
+ *     gang-spin NAME PROCESSES SECONDS START     "NAME MS MS ...", milliseconds of processor time
  *
- * START is a time of the monotonic clock, in seconds, until which all of them sleep.
+ * START is a folder. Once all processes are there, a file NAME is made in it, and they wait until
+ * somebody makes a file `go` there.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -23,10 +25,8 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 || argc > 5)
+    if (argc != 5 || chdir(argv[4]))
         return 2;
-    double start = argc == 5 ? atof(argv[4]) : now();
-    double end = start + atof(argv[3]);
     int processes = atoi(argv[2]);
 
     for (int i = 0; i < processes; i++) {
@@ -35,16 +35,22 @@ int main(int argc, char **argv)
         if (child < 0)
             return 1;
         if (child == 0) {
-            double left = start - now();
+            while (access("go", F_OK))
+                usleep(10000);
 
-            if (left > 0)
-                usleep((useconds_t)(left * 1e6));
+            double end = now() + atof(argv[3]);
+
             while (now() < end)
                 for (volatile int k = 0; k < 10000; k++)
                     ;
             _exit(0);
         }
     }
+    int ready = open(argv[1], O_CREAT | O_WRONLY, 0600);
+
+    if (ready < 0)
+        return 1;
+    close(ready);
     printf("%s", argv[1]);
     for (int i = 0; i < processes; i++) {
         struct rusage used;
