@@ -899,13 +899,31 @@ __noinline int may_serve(u32 serving, u32 set)
 	return false;
 }
 
+/* Sees to it that queues in which a set, or one around it, waits for its turn have an end of the turn
+ * that is on: while nothing waits in a queue, its turn has none. */
+__noinline int arouse(u32 set)
+{
+	int i;
+
+	for (i = 0; i < NESTING_MAX && set != ROOT_SET && set < SETS_MAX; i++) {
+		struct set *config = LOOKUP(sets, set);
+		struct queue *queue = config ? queue_of(config->parent, config->position) : NULL;
+
+		if (!queue)
+			break;
+		if (queue->chosen != set && !queue->until)
+			queue->until = queue->since + turn_ns;
+		set = config->parent;
+	}
+	return 0;
+}
+
 /* Finds a CPU for a task of a set that was just put into its queue: one of the set's that is idle,
  * or that does other things while the set has its turn. */
 static __always_inline void find_cpu(struct task_struct *p, u32 set, u64 now)
 {
 	u32 me = bpf_get_smp_processor_id(), first = 0, cpus = cpus_possible, i, busy = NOBODY;
 	struct set *config = LOOKUP(sets, set);
-	struct queue *queue;
 	struct position *at;
 
 	if (!config)
@@ -916,16 +934,13 @@ static __always_inline void find_cpu(struct task_struct *p, u32 set, u64 now)
 	if (set != ROOT_SET) {
 		first = at->first;
 		cpus = config->cores;
-		queue = queue_of(config->parent, config->position);
-		if (queue && queue->chosen != set) {
+		if (!has_turn(set)) {
 			u32 *leader = LOOKUP(order, first);
 
-			/* A queue without sets has no end of its turn. It gets one now. */
-			if (!queue->until)
-				queue->until = queue->since + turn_ns;
+			arouse(set);
 			if (leader)
 				look(*leader, me, WOKE, now);
-			if (queue->chosen != set)
+			if (!has_turn(set))
 				return;
 		}
 	}

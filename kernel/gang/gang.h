@@ -20,7 +20,7 @@ enum {
 	/* Machine, package, node, cache, core, CPU, and halves of those that have many parts. */
 	LEVELS_MAX = 12,
 	/* A leader of at most this many CPUs notifies each itself. */
-	DIRECT_MAX = 8,
+	DIRECT_MAX = 4,
 	/* Set 0 holds all tasks that are in no set. */
 	SETS_MAX = 64,
 	ROOT_SET = 0,

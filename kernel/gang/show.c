@@ -172,9 +172,9 @@ int show_stats(int argc, char **argv)
 		fail(BUG, "the counters cannot be read: %s", strerror(errno));
 	if (json)
 		printf("], \"notifications\": %llu, \"decisions\": %llu, \"changes\": %llu, "
-		       "\"takeovers\": %llu}\n",
+		       "\"takeovers\": %llu, \"runnable_members\": %d}\n",
 		       counters.notifications, counters.decisions, counters.changes,
-		       counters.takeovers);
+		       counters.takeovers, live.shared->active);
 	else
 		printf("%snotifications %llu, decisions %llu, changes %llu, takeovers %llu\n",
 		       first ? "no sets so far; " : "", counters.notifications, counters.decisions,
