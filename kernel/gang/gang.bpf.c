@@ -369,8 +369,8 @@ __noinline int turn_one(u32 set, u32 to, u64 now)
 	return 0;
 }
 
-/* Notes for a set that lies within `outer`, in whose queue at `position` the choice changed, whether
- * it has its turn now. */
+/* Notes for a set that lies within `outer`, in whose queue at `position` the choice changed,
+ * whether it has its turn now. */
 __noinline int note_turn(u32 set, u32 outer, u32 position, u64 now)
 {
 	struct set *config = LOOKUP(sets, set);
@@ -504,7 +504,8 @@ __noinline int choose(u32 set, u32 position, int below, u64 now)
 	else if (is_before(queue->least_time, queue->best_time))
 		queue->least_time = queue->best_time;
 	queue->since = now;
-	queue->until = queue->candidates ? now + turn_ns : 0;
+	/* A set that keeps the turn while all of it sleeps may wake: its turn has an end, too. */
+	queue->until = queue->candidates || queue->best != ROOT_SET ? now + turn_ns : 0;
 	queue->weight = queue->best_weight;
 	if (queue->best == old)
 		return false;
@@ -899,8 +900,8 @@ __noinline int may_serve(u32 serving, u32 set)
 	return false;
 }
 
-/* Sees to it that queues in which a set, or one around it, waits for its turn have an end of the turn
- * that is on: while nothing waits in a queue, its turn has none. */
+/* Sees to it that queues in which a set, or one around it, waits for its turn have an end of the
+ * turn that is on: while nothing waits in a queue, its turn has none. */
 __noinline int arouse(u32 set)
 {
 	int i;

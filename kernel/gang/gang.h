@@ -134,7 +134,7 @@ struct counters {
 	unsigned long long failures; /* the scheduler's own checks; always 0 */
 };
 
-/* What the command sets and sees while the scheduler runs; the map `.data.shared` is one of these. */
+/* What the command sets and sees while the scheduler runs; the map `.data.shared` is one. */
 struct shared {
 	unsigned int version; /* VERSION, of the scheduler that is loaded */
 	unsigned int sets_used; /* sets beyond this number never existed */

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 # Of a share that is due, which may be had less or more. Emulated processors run by turns on the
-# host's, and what a guest's scheduler measures as run time includes their pauses; and the switches of
-# sets, which are slow there, are at the sets' cost.
+# host's, and what a guest's scheduler measures as run time includes their pauses; and the switches
+# of sets, which are slow there, are at the sets' cost.
 SHARE = 0.35
 # Of the time in which members of a set run and no turn begins or ends: together, or interrupted by
 # kernel threads of the set's own cores.
