@@ -13,8 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
-# A release whose kernel has sched_ext, and its folder in the archive's pool of releases. Debian 13's
-# own kernel (6.12) is built without it.
+# A release whose kernel has sched_ext: Debian 13's own (6.12) is built without.
 SCHED_EXT_RELEASE = "trixie-backports"
 ARCHIVE = "http://deb.debian.org/debian"
 ARCHIVE_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
