@@ -13,10 +13,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
+# A release whose kernel has sched_ext: Debian 13's own (6.12) is built without.
+SCHED_EXT_RELEASE = "trixie-backports"
+ARCHIVE = "http://deb.debian.org/debian"
+ARCHIVE_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 BUSYBOX_PACKAGE = "busybox-static"
 QEMU = "qemu-system-x86_64"
 QEMU_PACKAGE = "qemu-system-x86"
 LZ4_LEGACY = b"\x02\x21\x4c\x18"
+ZSTD = b"\x28\xb5\x2f\xfd"
 # Places where the guest mounts something over the archive's contents.
 COVERED = ("/proc", "/sys", "/dev")
 
@@ -74,8 +79,11 @@ def cached(name: str, make) -> Path:
         raise Unfit(f"the cache {cache} cannot be used: {error}") from None
 
 
-def unpacked(package: str, folder: Path) -> Path:
-    """Fetches a Debian package, as any user, and unpacks it below `folder`."""
+def unpacked(package: str, folder: Path, environment: dict[str, str] | None = None) -> Path:
+    """Fetches a Debian package, as any user, and unpacks it below `folder`.
+
+    `environment` may make apt look elsewhere.
+    """
     for tool in ("apt-get", "dpkg"):
         if not shutil.which(tool):
             raise Unfit(
@@ -83,7 +91,9 @@ def unpacked(package: str, folder: Path) -> Path:
                 "bzImage and HEARTH_LAB_BUSYBOX to a static busybox instead"
             )
     fetch = ["apt-get", "download", "-q", package]
-    result = subprocess.run(fetch, cwd=folder, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        fetch, cwd=folder, capture_output=True, text=True, check=False, env=environment
+    )
     packages = list(folder.glob("*.deb"))
     if result.returncode or not packages:
         why = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -123,6 +133,95 @@ def kernel(say) -> Path:
     return cached("kernel", make)
 
 
+def sched_ext_kernel(say) -> Path:
+    """A kernel with sched_ext, from a release of Debian that has one.
+
+    apt gets a configuration and lists of its own, so that the system's stay as they are.
+    """
+    own = os.environ.get("HEARTH_LAB_SCHED_EXT_KERNEL")
+    if own:
+        if not os.access(own, os.R_OK):
+            raise Unfit(f"HEARTH_LAB_SCHED_EXT_KERNEL is {own}, which cannot be read")
+        return Path(own)
+
+    def make(folder: Path) -> Path:
+        say(f"fetching {KERNEL_PACKAGE} of {SCHED_EXT_RELEASE} ...")
+        environment = foreign_apt(folder)
+        found = newest_dependencies(environment)
+        if not found:
+            raise Unfit(
+                f"apt cannot read {SCHED_EXT_RELEASE}, whose kernel has sched_ext; set "
+                "HEARTH_LAB_SCHED_EXT_KERNEL to a bzImage, or see to the network"
+            )
+        for number, package in enumerate(found):
+            place = folder / f"package{number}"
+            place.mkdir()
+            unpacked(package, place, environment)
+        # Up to 7.0 they lie in /boot, later beside the modules.
+        images = sorted(folder.glob("package*/**/vmlinuz*"))
+        configs = sorted(folder.glob("package*/unpacked/boot/config-*"))
+        configs += sorted(folder.glob("package*/unpacked/usr/lib/modules/*/config"))
+        if not images or not configs:
+            raise Unfit(f"no kernel lies in {' and '.join(found)}; set HEARTH_LAB_SCHED_EXT_KERNEL")
+        config = configs[0].read_text(encoding="utf-8")
+        if "CONFIG_SCHED_CLASS_EXT=y" not in config:
+            raise Unfit(f"{found[0]} has no sched_ext; set HEARTH_LAB_SCHED_EXT_KERNEL")
+        image = images[0].read_bytes()
+        kept = folder / "kernel"
+        kept.write_bytes(uncompressed(image, config) or image)
+        return kept
+
+    return cached("kernel-sched-ext", make)
+
+
+def foreign_apt(folder: Path) -> dict[str, str]:
+    """An environment in which apt knows `SCHED_EXT_RELEASE` and nothing else."""
+    state = folder / "apt"
+    for part in ("lists/partial", "cache/archives/partial"):
+        (state / part).mkdir(parents=True)
+    (state / "sources").write_text(
+        f"deb [signed-by={ARCHIVE_KEYS}] {ARCHIVE} {SCHED_EXT_RELEASE} main\n", encoding="utf-8"
+    )
+    settings = {
+        "Dir::Etc::sourcelist": state / "sources",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State": state,
+        "Dir::State::lists": state / "lists",
+        "Dir::State::status": "/dev/null",
+        "Dir::Cache": state / "cache",
+    }
+    text = "".join(f'{name} "{value}";\n' for name, value in settings.items())
+    (state / "apt.conf").write_text(text, encoding="utf-8")
+    environment = {**os.environ, "APT_CONFIG": str(state / "apt.conf")}
+    if shutil.which("apt-get"):
+        update = ["apt-get", "update", "-q"]
+        subprocess.run(update, env=environment, capture_output=True, check=False)
+    return environment
+
+
+def newest_dependencies(environment: dict[str, str]) -> list[str]:
+    """The packages in which the newest kernel lies: since 7.1 it has one beside its image's."""
+    found: list[str] = []
+    package = KERNEL_PACKAGE
+    if not shutil.which("apt-cache"):
+        return found
+    for _ in range(2):
+        show = subprocess.run(
+            ["apt-cache", "depends", package],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        names = re.findall(r"Depends: (linux-(?:image|binary|base)-\d\S+)", show.stdout)
+        found += [name for name in names if name not in found]
+        image = [name for name in names if name.startswith("linux-image-")]
+        if not image:
+            break
+        package = image[0]
+    return found
+
+
 def uncompressed(image: bytes, config: str) -> bytes | None:
     """The ELF kernel within a bzImage, where qemu could start it.
 
@@ -141,6 +240,11 @@ def uncompressed(image: bytes, config: str) -> bytes | None:
             plain = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
         elif payload.startswith(LZ4_LEGACY):
             plain = lz4(payload)
+        elif payload.startswith(ZSTD) and shutil.which("zstd"):
+            # The size of the plain image, four bytes, is not part of the frame.
+            plain = subprocess.run(
+                ["zstd", "-dc"], input=payload[:-4], capture_output=True, check=False
+            ).stdout
         else:
             return None
     except (lzma.LZMAError, IndexError, struct.error):
