@@ -236,8 +236,6 @@ impl<O: Outside> Registry<O> {
             return Ok(contested);
         }
         for look in 1..=looks {
-            self.outside
-                .begins_again(format_args!("look {self:?} {cores:?} {look}"));
             let own = self.own;
             let living = self.living(member::members)?;
             let others = || living.iter().filter(|(process, _)| *process != own);
