@@ -5,10 +5,10 @@
 //! hearth claim --cores 2..4 --preload -- ./program
 //! ```
 //!
-//! A claim is applied to a program by the CPUs that its threads may use. Most programs count these;
-//! `counts` tells them to those that count the machine's, and `openmp` has each parallel region run
-//! as many threads. Neither asks the registry. `claims` and `cores` are the functions of the header.
-//! See `docs/claims.md`.
+//! A claim is applied to a program by the CPUs that its threads may use. Most programs count
+//! these; `counts` tells them to those that count the machine's, and `openmp` has each parallel
+//! region run as many threads. Neither asks the registry. `claims` and `cores` are the functions
+//! of the header. See `docs/claims.md`.
 
 mod claims;
 mod cores;

@@ -1,11 +1,11 @@
-//! Parallel regions of OpenMP: each runs as many threads as the encountering thread has CPUs, but no
-//! more than the program may know of.
+//! Parallel regions of OpenMP: each runs as many threads as the encountering thread has CPUs, but
+//! no more than the program may know of.
 //!
-//! Programs size arrays by `omp_get_max_threads`, so a team never has more threads than that told:
-//! the runtime's own setting stays as it is, and each region is given a number at its beginning. GCC
-//! passes it as an argument. LLVM's runtime takes it by a call before; its tools interface (OMPT)
-//! tells of a region when its size is settled, and could only change the setting. A region whose
-//! program names a number of threads keeps that.
+//! Programs size arrays by `omp_get_max_threads`, so a team never has more threads than that
+//! told: the runtime's own setting stays as it is, and each region is given a number at its
+//! beginning. GCC passes it as an argument. LLVM's runtime takes it by a call before; its tools
+//! interface (OMPT) tells of a region when its size is settled, and could only change the
+//! setting. A region whose program names a number of threads keeps that.
 
 use std::cell::Cell;
 use std::ffi::CStr;

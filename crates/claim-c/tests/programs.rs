@@ -1,4 +1,6 @@
-//! Programs under the library: what they see of the machine, sizes of their teams, and claims from C.
+//! Programs under the library: what they see of the machine, sizes of their teams, and claims
+//! from C.
+#![allow(clippy::print_stdout, reason = "a test says why it is skipped")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -2,9 +2,9 @@
 //! for each job beyond their first and put it back afterwards. Here the number of tokens follows a
 //! claim while the jobs run.
 //!
-//! The protocol is one byte a token in a pipe; there is nobody to ask for a token, and a client that
-//! dies takes its tokens with it. So the server also counts: tokens that are neither in the pipe nor
-//! can be with a running thread are lost, and are put back.
+//! The protocol is one byte a token in a pipe; there is nobody to ask for a token, and a client
+//! that dies takes its tokens with it. So the server also counts: tokens that are neither in the
+//! pipe nor can be with a running thread are lost, and are put back.
 
 use std::fs::File;
 use std::io;

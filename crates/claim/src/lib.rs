@@ -138,10 +138,10 @@ impl Claim {
         })
     }
 
-    /// Asks for cores, in addition to those of the claim, up to the most of the constraints. If the
-    /// least cannot be had, nothing changes, and those who have more than their least are asked to
-    /// give some back; those with stewards then leave what becomes free to this claim, until it asks
-    /// for less or retreats.
+    /// Asks for cores, in addition to those of the claim, up to the most of the constraints. If
+    /// the least cannot be had, nothing changes, and those who have more than their least are
+    /// asked to give some back; those with stewards then leave what becomes free to this claim,
+    /// until it asks for less or retreats.
     ///
     /// # Errors
     /// The registry cannot be used.

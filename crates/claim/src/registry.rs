@@ -26,8 +26,8 @@ pub(crate) struct Registry<O: Outside = Kernel> {
     name: String,
     member: Member,
     operation: u64,
-    /// The number of the last operation in the registry of a process that this one acts for. Another
-    /// there is that process's own.
+    /// The number of the last operation in the registry of a process that this one acts for.
+    /// Another there is that process's own.
     in_registry: Option<u64>,
     /// The process's cores. It knows them better than the registry.
     cores: Vec<Core>,

@@ -110,8 +110,8 @@ impl Tended {
         Ok(grant)
     }
 
-    /// As [`Claim::retreat`]; the team is told before. The claim does not grow by itself beyond what
-    /// is left, until it asks for more.
+    /// As [`Claim::retreat`]; the team is told before. The claim does not grow by itself beyond
+    /// what is left, until it asks for more.
     ///
     /// # Errors
     /// As there.

@@ -5,9 +5,10 @@
 //! cargo run --release -p hearth-gang --example barrier -- compare SECONDS [BACK_END [SLICE_MS]]
 //! ```
 //!
-//! *Rounds* are barriers passed by both programs, *together* is the part of a program's time during
-//! which all its threads ran, *apart* the part of the time during which only one program ran, *skew*
-//! is from the first to the last thread's beginning of a turn: all by the threads' own clocks.
+//! *Rounds* are barriers passed by both programs, *together* is the part of a program's time
+//! during which all its threads ran, *apart* the part of the time during which only one program
+//! ran, *skew* is from the first to the last thread's beginning of a turn: all by the threads'
+//! own clocks.
 #![expect(clippy::print_stdout, reason = "a program to be looked at")]
 
 #[path = "../tests/support/mod.rs"]

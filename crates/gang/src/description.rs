@@ -24,7 +24,7 @@ pub enum BackEnd {
 
 impl BackEnd {
     /// All, those first that are chosen first for programs that do not know of gates.
-    pub const ALL: [BackEnd; 3] = [BackEnd::Freezer, BackEnd::Stop, BackEnd::Gate];
+    pub const ALL: [BackEnd; 3] = [BackEnd::Stop, BackEnd::Freezer, BackEnd::Gate];
 
     /// Its name in options and documents.
     #[must_use]

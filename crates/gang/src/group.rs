@@ -1,4 +1,5 @@
-//! Control groups of the second version: a folder for each set, whose processes are frozen together.
+//! Control groups of the second version: a folder for each set, whose processes are frozen
+//! together.
 //!
 //! Freezing needs no controller, only folders that the user may write to: those of root, of a
 //! service that systemd delegates (`systemd-run --user --scope`), or of a container.

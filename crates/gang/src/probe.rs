@@ -67,7 +67,7 @@ pub(crate) fn choose(asked: Option<BackEnd>) -> Result<BackEnd, GangError> {
             Some(why) => Err(GangError::BackEnd(asked.name(), why)),
         };
     }
-    let mut for_any = [BackEnd::Freezer, BackEnd::Stop].into_iter();
+    let mut for_any = [BackEnd::Stop, BackEnd::Freezer].into_iter();
     let found = for_any.find(|one| obstacle(*one).is_none());
     found.ok_or(GangError::NoBackEnd)
 }

@@ -1,8 +1,8 @@
 //! The registry: a folder with two files for each set, and one for the conductor.
 //!
-//! `PID-NTH.set` says what a set is; its process has it locked, so that the lock's end is the set's,
-//! however the process ends. `PID-NTH.words` is its [`Table`]. `conductor` is locked by whoever
-//! divides the time, and its first word is when it last did.
+//! `PID-NTH.set` says what a set is; its process has it locked, so that the lock's end is the
+//! set's, however the process ends. `PID-NTH.words` is its [`Table`]. `conductor` is locked by
+//! whoever divides the time, and its first word is when it last did.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
