@@ -1,4 +1,5 @@
-/* Claims on cores, and the CPUs that a program can really have. See docs/claims.md and docs/cores.md.
+/* Claims on cores, and the CPUs that a program can really have. See docs/claims.md and
+ * docs/cores.md.
  *
  * Link with -lhearth_claim. A program that links it also sees its own CPUs as the machine's:
  * sysconf(_SC_NPROCESSORS_ONLN), get_nprocs() and OpenMP count those that its threads may use. */

@@ -102,8 +102,8 @@ pub fn try_allowed() -> io::Result<Vec<usize>> {
     mask_of_thread(0).map(|words| members(&words))
 }
 
-/// Number of cores that the calling thread may use. It does not allocate. None where the system does
-/// not say.
+/// Number of cores that the calling thread may use. It does not allocate. None where the system
+/// does not say.
 #[must_use]
 pub fn count_allowed() -> Option<usize> {
     if cfg!(miri) {

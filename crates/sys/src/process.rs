@@ -170,9 +170,9 @@ pub fn ends_with_this_thread(command: &mut Command) {
     }
 }
 
-/// Starts a program that belongs to nobody: in a session of its own, so that signals of the terminal
-/// and of its group do not reach it, and without a parent that would have to wait for its end. It
-/// has no standard input and outputs.
+/// Starts a program that belongs to nobody: in a session of its own, so that signals of the
+/// terminal and of its group do not reach it, and without a parent that would have to wait for its
+/// end. It has no standard input and outputs.
 ///
 /// # Errors
 /// It cannot be started.
