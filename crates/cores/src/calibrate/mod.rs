@@ -9,7 +9,7 @@
 //!
 //! [`calibrate`] runs a section with 1 to N threads, several times each, and weighs every place of
 //! the jump against the others, against a section that stops scaling for reasons of its own, and
-//! against noise ([`weigh`]). It says when it cannot tell. It needs neither `/proc` nor rights, and
+//! against noise (`weigh`). It says when it cannot tell. It needs neither `/proc` nor rights, and
 //! sees what no list of processes shows: other containers, and a hypervisor's other guests. It
 //! looks at one moment, as [`Cores::measured`](crate::Cores::measured) does.
 //!
