@@ -118,7 +118,14 @@ impl Conducted {
         };
         let found: BTreeSet<u32> = found.into_iter().collect();
         let before = self.processes.len();
-        self.processes.retain(|number, _| found.contains(number));
+        self.processes.retain(|number, process| {
+            let is_member = found.contains(number);
+            // It may have made a set itself since it was held: its process is a member of none.
+            if !is_member && process.is_stopped {
+                let _ = pidfd_send_signal(&process.descriptor, Signal::CONT);
+            }
+            is_member
+        });
         let mut is_changed = self.processes.len() != before;
         let mut new = 0;
         for number in found {
