@@ -113,7 +113,11 @@ pub(crate) unsafe extern "C" fn hearth_claim_invade(
     // SAFETY: as the caller promises.
     let wish = unsafe { wish.constraints() };
     let time = Duration::from_millis(u64::from(milliseconds));
-    match claim.with(|claim| claim.invade_within(wish, time)) {
+    let grant = match &mut claim.claim {
+        Some(Held::Tended(tended)) => tended.invade_within(wish, time),
+        _ => claim.with(|claim| claim.invade_within(wish, time)),
+    };
+    match grant {
         Ok(Grant { missing, .. }) => c_int::try_from(missing).unwrap_or(c_int::MAX),
         Err(error) => fail(error),
     }

@@ -5,25 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use std::{env, fs, process};
+use std::{fs, process};
+
+use hearth_testing::library;
 
 /// The folder with the library, built once.
-fn library() -> &'static Path {
+fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // Test programs lie in the folder `deps` of their profile, in the target folder.
-        let this = env::current_exe().expect("a test has a path");
-        let target = this.ancestors().nth(3).expect("it is in the target folder");
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "hearth-claim-c", "--lib"])
-            .arg("--target-dir")
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo can be started");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        target.join("debug")
-    })
+    BUILT.get_or_init(|| library::build("hearth-claim-c"))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -53,7 +42,7 @@ fn compiled(compiler: &str, name: &str, test: &str, flags: &[&str]) -> Option<Pa
 
 fn preloaded(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env("LD_PRELOAD", library().join("libhearth_claim.so"));
+    command.env("LD_PRELOAD", built().join("libhearth_claim.so"));
     command
 }
 
@@ -129,7 +118,7 @@ fn claims_from_c() {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
     let (include, folder) = (
         format!("-I{}", include.display()),
-        library().display().to_string(),
+        built().display().to_string(),
     );
     let (search, run) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
     let flags = [

@@ -8,11 +8,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -118,7 +117,7 @@ impl Jobserver {
     /// Value of `MAKEFLAGS` for clients, with what it was before.
     #[must_use]
     pub fn make_flags(&self, before: &str) -> String {
-        let where_ = match (self.descriptors(), self.path()) {
+        let place = match (self.descriptors(), self.path()) {
             (Some((read, write)), _) => {
                 format!("--jobserver-fds={read},{write} --jobserver-auth={read},{write}")
             }
@@ -126,7 +125,7 @@ impl Jobserver {
             (None, None) => return before.to_owned(),
         };
         // Letters without dashes, which make itself puts first, must stay first.
-        format!("{before} -j {where_}")
+        format!("{before} -j {place}")
     }
 
     /// Counts tokens that another process has issued.
@@ -143,12 +142,6 @@ impl Jobserver {
         let tokens = jobs.saturating_sub(1);
         self.wanted = u32::try_from(tokens).unwrap_or(u32::MAX).min(TOKENS_MAX);
         self.settle()
-    }
-
-    /// Whether tokens are to be taken back that clients have.
-    #[must_use]
-    pub fn is_owed_some(&self) -> bool {
-        self.issued > self.wanted
     }
 
     /// Issues tokens that are missing, and takes back some of those that are too many, as far as
@@ -204,18 +197,6 @@ impl Jobserver {
         self.settle()?;
         Ok(least)
     }
-
-    /// Waits until tokens come back, or some time has passed.
-    pub fn wait(&self, time: Duration) {
-        let time = Timespec {
-            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
-        let _ = poll(
-            &mut [PollFd::new(&self.own.as_fd(), PollFlags::IN)],
-            Some(&time),
-        );
-    }
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -248,11 +229,11 @@ mod tests {
             assert!(!take(&jobserver), "the first job needs none");
             // Two jobs run beside the first; one token comes back to be taken away.
             jobserver.allow(2).expect("it works");
-            assert!(jobserver.is_owed_some());
+            assert_eq!((jobserver.issued, jobserver.wanted), (3, 1));
             give(&jobserver);
             give(&jobserver);
             jobserver.settle().expect("it works");
-            assert!(!jobserver.is_owed_some());
+            assert_eq!(jobserver.issued, 1);
             assert!(!take(&jobserver), "one job has the only token");
             give(&jobserver);
             assert!(take(&jobserver));

@@ -188,8 +188,7 @@ impl Claim {
                 return Ok(grant);
             }
             if begin.elapsed() >= time {
-                let left = self.registry.cores().len();
-                self.wish_at_most(left)?;
+                self.wait_no_more()?;
                 return Ok(grant);
             }
             std::thread::sleep(LOOK_EVERY);
@@ -263,8 +262,11 @@ impl Claim {
     /// The registry seen by the claim's steward, without those who have ended.
     fn outlook(&mut self) -> Result<Outlook, ClaimError> {
         let own = self.registry.own();
-        self.registry.change(&mut |_, plan| plan)?;
-        let state = self.registry.state()?;
+        let mut state = State::default();
+        self.registry.change(&mut |seen, plan| {
+            state.clone_from(seen);
+            plan
+        })?;
         let held = self.registry.cores();
         let asked_back = state.holders.get(&own).map_or(0, |own| own.asked_back);
         let spare = (held.len() as u32).saturating_sub(self.wish.least);
@@ -290,6 +292,11 @@ impl Claim {
             plan.wish = quantity;
             plan
         })
+    }
+
+    /// Wishes for no more cores than it has.
+    fn wait_no_more(&mut self) -> Result<(), ClaimError> {
+        self.wish_at_most(self.registry.cores().len())
     }
 
     /// Wishes for no more than so many cores from now on.

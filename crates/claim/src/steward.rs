@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use hearth_sys::eventfd::EventFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,6 +18,10 @@ use crate::{Claim, Grant};
 
 /// Longest time between two looks, s, where the kernel does not tell of changes.
 const LOOK_EVERY: i64 = 1;
+/// Pause after a look at a registry that cannot be used just now.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// Pause between two attempts to get cores.
+const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// The part of a program that a claim gives its size.
 ///
@@ -110,6 +115,25 @@ impl Tended {
         Ok(grant)
     }
 
+    /// As [`Claim::invade_within`]; the team is told. The steward answers others meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn invade_within(&self, wish: Constraints, time: Duration) -> Result<Grant, ClaimError> {
+        let begin = Instant::now();
+        loop {
+            let grant = self.invade(wish.clone())?;
+            if grant.is_enough() {
+                return Ok(grant);
+            }
+            if begin.elapsed() >= time {
+                self.shared.inside().claim.wait_no_more()?;
+                return Ok(grant);
+            }
+            thread::sleep(ASK_EVERY);
+        }
+    }
+
     /// As [`Claim::retreat`]; the team is told before. The claim does not grow by itself beyond
     /// what is left, until it asks for more.
     ///
@@ -137,15 +161,14 @@ impl Tended {
         result
     }
 
-    /// Whether the steward has ended by itself: the process that it acts for has ended, or the
-    /// registry cannot be used any more.
+    /// Whether the steward has ended by itself: the process that it acts for has ended, or manages
+    /// its claim itself.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.steward.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until the steward ends by itself: because the process that it acts for has ended, or
-    /// the registry cannot be used any more.
+    /// Waits until the steward ends by itself, as in [`Tended::has_ended`].
     pub fn wait(mut self) {
         if let Some(steward) = self.steward.take() {
             let _ = steward.join();
@@ -180,8 +203,18 @@ impl Shared {
     fn look_after(&self, changes: &OwnedFd) {
         loop {
             let mut inside = self.inside();
-            if inside.has_ended || inside.look().is_err() {
+            if inside.has_ended {
                 return;
+            }
+            match inside.look() {
+                Ok(()) => {}
+                Err(ClaimError::Ended(_) | ClaimError::TakenOver(_) | ClaimError::Forked) => return,
+                // Its folder is full or gone, or others are in the way: that may pass.
+                Err(_) => {
+                    drop(inside);
+                    thread::sleep(RETRY_AFTER);
+                    continue;
+                }
             }
             let ends = inside.claim.ends();
             drop(inside);

@@ -2,6 +2,8 @@
 //! stopped, forked and replaced at any moment, while somebody also damages the registry. A referee
 //! in shared memory sees whom a core belongs to. Deep, it is a million operations.
 
+mod support;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -11,12 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use hearth_claim::{Claim, ClaimError, Constraints, Core, Site};
-use hearth_machine::profile::Profile;
-use hearth_machine::synthetic;
-use hearth_model::fitted::Model;
-use hearth_place::slots::Machine;
+use hearth_claim::{Claim, ClaimError, Constraints, Core};
 use hearth_sys::shared;
+use support::site;
 
 const FOLDER: &str = "HEARTH_TEST_FOLDER";
 const CORES: u32 = 8;
@@ -31,14 +30,6 @@ const OWNERS: usize = 16;
 /// Times of operations by their logarithm, ns.
 const TIMES: usize = 64;
 const WORDS: usize = 128;
-
-fn site() -> Site {
-    let description = "2 packages, 4 cores, l1d 32K per core, l2 8M per package";
-    let profile = Profile::assumed(synthetic::parse(description).expect("a machine"));
-    let model = Model::new(&profile).expect("a model");
-    let machine = Machine::new(&profile, &model, &[]).expect("a machine");
-    Site::new(&profile, machine)
-}
 
 fn referee(folder: &Path) -> &'static [AtomicU64] {
     let mut options = File::options();

@@ -1,29 +1,20 @@
 //! A claim with a steward grows and shrinks by itself, and tells its program in time.
 
+mod support;
+
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, mem, thread};
 
-use hearth_claim::{Claim, Constraints, Site};
-use hearth_machine::profile::Profile;
-use hearth_machine::synthetic;
-use hearth_model::fitted::Model;
-use hearth_place::slots::Machine;
+use hearth_claim::{Claim, Constraints};
+use support::site;
 
 const FOLDER: &str = "HEARTH_TEST_FOLDER";
 /// Set for a process that does nothing with its claim any more.
 const FORGETS: &str = "HEARTH_TEST_FORGETS";
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn site() -> Site {
-    let description = "2 packages, 4 cores, l1d 32K per core, l2 8M per package";
-    let profile = Profile::assumed(synthetic::parse(description).expect("a machine"));
-    let model = Model::new(&profile).expect("a model");
-    let machine = Machine::new(&profile, &model, &[]).expect("a machine");
-    Site::new(&profile, machine)
-}
 
 struct Folder(PathBuf);
 

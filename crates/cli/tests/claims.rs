@@ -5,11 +5,11 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
+use hearth_testing::library;
 use serde_json::Value;
 use support::{Killed, PATIENCE, empty_folder, text};
 
@@ -279,35 +279,10 @@ fn make_runs_as_many_jobs_as_there_are_cores() {
     }
 }
 
-/// The folder of the library, built once, which is that of the command.
-fn with_library() {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        let folder = Path::new(env!("CARGO_BIN_EXE_hearth"))
-            .parent()
-            .expect("a folder");
-        let target = folder.parent().expect("the target folder");
-        let mut command = Command::new(env!("CARGO"));
-        command.args([
-            "build",
-            "--quiet",
-            "--package",
-            "hearth-claim-c",
-            "--lib",
-            "--target-dir",
-        ]);
-        let output = command
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output();
-        let output = output.expect("cargo can be started");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-    });
-}
-
 #[test]
 fn a_preloaded_command_sees_its_claim_as_the_machine() {
-    with_library();
+    // Into the folder of the command.
+    library::build("hearth-claim-c");
     let folder = empty_folder("claims-preload");
     let script = "getconf _NPROCESSORS_ONLN; getconf _NPROCESSORS_CONF; echo $OMP_NUM_THREADS; \
                   env -u OMP_NUM_THREADS nproc";

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Instant;
 
 use hearth_monitor::{Monitor, Options, call};
 use serde_json::Value;
@@ -143,6 +144,13 @@ fn a_receiver_that_is_interrupted_leaves_a_readable_file() {
     let program = start(&format!("tcp://{}", address_of(&listening)));
     let begins = receiver.says();
     assert!(begins.contains("records go to shop.calls"), "{begins}");
+    let begin = Instant::now();
+    while !run_in(&folder, &["watch", "shop.calls", "--json"])
+        .status
+        .success()
+    {
+        assert!(begin.elapsed() < support::PATIENCE, "no records come");
+    }
     receiver.interrupt();
     receiver.end();
     let before = figures("shop.calls", &folder);

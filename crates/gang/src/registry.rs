@@ -16,6 +16,7 @@ use hearth_sys::shared::Words;
 
 use crate::description::{Description, parse_id};
 use crate::error::GangError;
+use crate::group;
 use crate::mend;
 use crate::plan::SetId;
 use crate::table::{BYTES, Table};
@@ -168,6 +169,9 @@ impl Registry {
                 Some(entry) if entry.is_alive() => living.push(entry),
                 Some(entry) => {
                     mend::release(&entry.description, &entry.table);
+                    if let Some(folder) = &entry.description.group {
+                        group::remove(folder);
+                    }
                     self.remove(id);
                 }
                 // Of a process that is about to join, or nonsense that harms nobody.

@@ -124,6 +124,9 @@ impl Running {
             member::VARIABLE,
             member::variable(self.registry.folder(), id),
         );
+        // Signals of the first moments are passed on, too; the command itself takes all.
+        signals.block();
+        signals.unblock_in(command);
         let started = match &self.description.group {
             None => command.spawn(),
             Some(folder) => group::entrance(folder).and_then(|entrance| {
@@ -132,8 +135,6 @@ impl Running {
             }),
         };
         let child = started.map_err(|error| GangError::Command(name.to_owned(), error))?;
-        // Not before: the command would inherit it, and take no signals.
-        signals.block();
         // It may have ended already, which nobody will tell any more.
         if let Some(status) = self.reap(child.id()) {
             return Ok(status);

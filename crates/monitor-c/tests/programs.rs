@@ -8,25 +8,13 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use hearth_calls::{Recorded, Step};
+use hearth_testing::library;
 use hearth_watch::stream::Law;
 
 /// The folder with the library, built once.
-fn library() -> &'static Path {
+fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // Test programs lie in the folder `deps` of their profile, in the target folder.
-        let this = env::current_exe().expect("a test has a path");
-        let target = this.ancestors().nth(3).expect("it is in the target folder");
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "hearth-monitor-c", "--lib"])
-            .arg("--target-dir")
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo can be started");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        target.join("debug")
-    })
+    BUILT.get_or_init(|| library::build("hearth-monitor-c"))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -65,7 +53,7 @@ impl Program {
             .output()
             .expect("a C compiler");
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let preload = Some(library().join("libhearth_monitor.so"));
+        let preload = Some(built().join("libhearth_monitor.so"));
         Program { folder, preload }
     }
 
@@ -319,7 +307,7 @@ fn threads_end_and_signals_are_the_programs() {
 
 #[test]
 fn a_program_may_link_the_archive() {
-    let archive = library().join("libhearth_monitor.a");
+    let archive = built().join("libhearth_monitor.a");
     let flags = [archive.to_str().expect("text"), "-ldl", "-lm"];
     let mut program = Program::new("calls.c", "static", &flags);
     program.preload = None;

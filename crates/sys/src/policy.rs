@@ -192,36 +192,6 @@ pub fn set_mapping(mapping: &mut Mapping, policy: &Policy) -> Result<(), Refused
     }
 }
 
-/// Moves a process's pages that lie on some nodes to others. Pages that other processes use as well
-/// stay. Number of pages that could not be moved.
-///
-/// # Errors
-/// The process has ended or is another user's, a node has no memory that it may use, or the kernel
-/// has no NUMA support.
-pub fn move_process(process: u32, from: &[usize], to: &[usize]) -> Result<usize, Refused> {
-    let action = "move the memory of";
-    let object = format!("process {process}");
-    let masks = mask_of(from).zip(mask_of(to));
-    let Some((from, to)) = masks else {
-        let next = "name nodes that the kernel can have";
-        return Err(Refused::because(action, object, Reason::Invalid, next));
-    };
-    // SAFETY: both masks have the size passed and are only read.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_migrate_pages,
-            process,
-            MASK_BITS,
-            from.as_ptr(),
-            to.as_ptr(),
-        )
-    };
-    match usize::try_from(result) {
-        Ok(left) => Ok(left),
-        Err(_) => Err(Refused::last(action, object, "leave it where it is")),
-    }
-}
-
 /// The node of each page of a mapping, in order. None for a page without memory behind it.
 ///
 /// # Errors

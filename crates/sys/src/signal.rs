@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 pub const INTERRUPT: i32 = libc::SIGINT;
@@ -56,6 +58,21 @@ impl Signals {
     pub fn unblock(&self) {
         // SAFETY: the set is initialised.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.0, std::ptr::null_mut()) };
+    }
+
+    /// Has a command begin with the signals unblocked; it would inherit them blocked.
+    pub fn unblock_in(&self, command: &mut Command) {
+        let set = self.0;
+        // SAFETY: the closure runs in the child, possibly of many threads, before exec: it makes
+        // one call that is allowed there, with a set that it owns.
+        unsafe {
+            command.pre_exec(move || {
+                match libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut()) {
+                    0 => Ok(()),
+                    error => Err(io::Error::from_raw_os_error(error)),
+                }
+            });
+        }
     }
 
     /// Waits for one of the signals, which must be blocked.

@@ -4,7 +4,8 @@
 //! - [`text`] prints a tree in many layouts;
 //! - [`oracle`] computes a program's expected output, by an interpreter that shares nothing with
 //!   the compiler;
-//! - [`mutate`] breaks texts for the fuzzers, [`large`] writes long realistic ones.
+//! - [`mutate`] breaks texts for the fuzzers, [`large`] writes long realistic ones;
+//! - [`library`] builds libraries of the workspace for the tests that preload them.
 //!
 //! Everything follows from a seed. Nothing here knows the compiler's trees or the runtime: a
 //! mistake made on both sides would go unseen. No shipped crate depends on this one.
@@ -18,6 +19,7 @@
 
 pub mod generate;
 pub mod large;
+pub mod library;
 pub mod mutate;
 pub mod oracle;
 pub mod prune;

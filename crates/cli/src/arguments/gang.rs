@@ -69,7 +69,7 @@ pub(crate) struct GangArguments {
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GangBackEnd {
-    /// The freezer if groups can be made, otherwise signals
+    /// Signals, or the freezer where these cannot be sent
     Auto,
     /// Members wait at a gate where they come by: for programs that pass gates
     Gate,
