@@ -86,7 +86,7 @@ impl Record {
                 .filter(|(begin, end)| is_in(*begin, *end));
             let times: Vec<f64> = products.map(|(begin, end)| (end - begin) as f64).collect();
             let sum: f64 = times.iter().sum();
-            (!times.is_empty()).then(|| 1e-9 * sum / times.len() as f64)
+            (!times.is_empty()).then(|| sum / times.len() as f64 / 1e9)
         };
         let whole = mean(&|begin, end| begin >= from && end <= to);
         whole.or_else(|| mean(&|begin, end| begin < to && end > from))
