@@ -103,6 +103,8 @@ pub(crate) struct Wish {
 }
 
 /// Show which programs have claimed which cores.
+///
+/// In a terminal it goes on until you press q; otherwise it writes once.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --json standard output is one object:
@@ -110,6 +112,10 @@ With --json standard output is one object:
   holders  [{process, name, cores, least, most, asked_back}]: cores by the lowest number of their CPUs,
            and how many cores others ask for")]
 pub(crate) struct ClaimsArguments {
+    /// Write once and end
+    #[arg(long)]
+    pub(crate) once: bool,
+
     /// Write one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,4 @@
-//! `hearth claim` and `hearth claims`: cores that belong to a program.
+//! `hearth claim`: cores that belong to a program.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,16 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hearth_claim::{Claim, ClaimError, Form, Grant, Jobserver, State};
-use hearth_machine::topology::format_list;
+use hearth_claim::{Claim, ClaimError, Form, Grant, Jobserver};
 use hearth_sys::affinity;
 use hearth_terminal::{Failure, output};
-use hearth_text::columns::{Columns, Side};
 use hearth_text::{cause, counted};
-use serde_json::{Value, json};
 
-use crate::arguments::claim::{ClaimArguments, ClaimsArguments, JobserverForm};
-use crate::commands::claim_steward;
+use crate::arguments::claim::{ClaimArguments, JobserverForm};
+use crate::commands::{claim_steward, claims};
 
 /// Variables by which programs choose the number of their threads.
 const TEAM_SIZES: [&str; 3] = [OPENMP, "RAYON_NUM_THREADS", "HEARTH_WORKERS"];
@@ -144,7 +141,10 @@ fn jobserver(
 
 /// Failure to get the least number of cores, with those who have some.
 fn too_few(claim: &mut Claim, arguments: &ClaimArguments, grant: &Grant) -> Failure {
-    let others = claim.state().map(|state| text(&state)).unwrap_or_default();
+    let others = claim
+        .state()
+        .map(|state| claims::table(&state))
+        .unwrap_or_default();
     let next = match arguments.wait {
         0 => "wait for some with --wait SECONDS, ask for fewer, or end a program",
         _ => "ask for fewer, or end a program",
@@ -156,54 +156,6 @@ fn too_few(claim: &mut Claim, arguments: &ClaimArguments, grant: &Grant) -> Fail
             more => format!("{} are", counted(more as usize, "core")),
         }
     ))
-}
-
-pub(crate) fn claims(arguments: &ClaimsArguments) -> Result<(), Failure> {
-    let found = hearth_claim::look().map_err(failure)?;
-    if arguments.json {
-        let folder = found
-            .as_ref()
-            .map(|(folder, _)| folder.display().to_string());
-        let state = found.map(|(_, state)| state).unwrap_or_default();
-        return output::write_json(&json!({ "folder": folder, "holders": document(&state) }));
-    }
-    match found {
-        Some((_, state)) if !state.holders.is_empty() => output::write(text(&state)),
-        _ => output::write("No program has claimed cores.\n"),
-    }
-}
-
-fn text(state: &State) -> String {
-    let mut columns = Columns::new(&[Side::Right, Side::Left, Side::Left, Side::Left]);
-    columns.row(["process", "program", "cores", ""]);
-    for (process, holder) in &state.holders {
-        let cores = match holder.cores.as_slice() {
-            [] => "none".to_owned(),
-            cores => format_list(cores.iter().map(|core| core.0)),
-        };
-        let wish = match (holder.wish, holder.asked_back) {
-            ((_, 0), 0) => String::new(),
-            ((least, most), 0) => format!("wants {least} to {most}"),
-            ((least, most), back) => format!("wants {least} to {most}; {back} asked back"),
-        };
-        columns.row([process.number.to_string(), holder.name.clone(), cores, wish]);
-    }
-    columns.lines(0)
-}
-
-fn document(state: &State) -> Vec<Value> {
-    let holders = state.holders.iter().map(|(process, holder)| {
-        let cores: Vec<u32> = holder.cores.iter().map(|core| core.0).collect();
-        json!({
-            "process": process.number,
-            "name": holder.name,
-            "cores": cores,
-            "least": holder.wish.0,
-            "most": holder.wish.1,
-            "asked_back": holder.asked_back,
-        })
-    });
-    holders.collect()
 }
 
 pub(super) fn failure(error: ClaimError) -> Failure {

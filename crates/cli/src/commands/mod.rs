@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod claim;
 mod claim_steward;
+mod claims;
 mod cores;
 mod explain;
 mod fmt;
@@ -44,7 +45,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Cores(arguments) => cores::cores(&arguments),
         Command::Claim(arguments) => claim::claim(&arguments),
-        Command::Claims(arguments) => claim::claims(&arguments),
+        Command::Claims(arguments) => claims::claims(&arguments),
         Command::ClaimSteward(arguments) => claim_steward::look_after(&arguments),
         Command::Gang(arguments) => gang::gang(&arguments),
         Command::Gangs(arguments) => gang::gangs(&arguments),
