@@ -2,7 +2,8 @@
  * docs/cores.md.
  *
  * Link with -lhearth_claim. A program that links it also sees its own CPUs as the machine's:
- * sysconf(_SC_NPROCESSORS_ONLN), get_nprocs() and OpenMP count those that its threads may use. */
+ * sysconf(_SC_NPROCESSORS_ONLN), get_nprocs() and OpenMP count those that the thread may use. That
+ * number changes, and is no bound on CPUs' numbers; _SC_NPROCESSORS_CONF stays the machine's. */
 #ifndef HEARTH_CLAIM_H
 #define HEARTH_CLAIM_H
 
@@ -12,7 +13,8 @@
 extern "C" {
 #endif
 
-/* A process's claim on cores. One at a time; not to be used by two threads at the same time. */
+/* A process's claim on cores. Not to be used by two threads at the same time. The child of a fork
+ * has none: calls with its parent's fail there, but for hearth_claim_end, which frees memory. */
 typedef struct hearth_claim hearth_claim;
 
 /* A wish. All parts hold together. Zero it, then set what matters. */
@@ -28,12 +30,14 @@ struct hearth_claim_wish {
     unsigned memory_node;   /* … to this node's memory */
 };
 
-/* Begins a claim without cores. The name is for people. NULL if the registry cannot be used. */
+/* Begins a claim without cores. The name is for people. NULL if the registry cannot be used, or if
+ * the process has a claim already: it has one at a time, which libraries share with the program. */
 hearth_claim *hearth_claim_begin(const char *name);
 
 /* Asks for cores in addition to those that the claim has, up to the most, waiting for the least for
  * up to so many milliseconds. 0: the claim has the least at least. A positive number: so many are
- * missing to the least, and the claim is as it was. -1: the registry cannot be used. */
+ * missing to the least, and the claim is as it was. -1: the wish contradicts itself, or the
+ * registry cannot be used. */
 int hearth_claim_invade(hearth_claim *claim, const struct hearth_claim_wish *wish,
                         unsigned milliseconds);
 
@@ -49,8 +53,10 @@ size_t hearth_claim_pin_threads(hearth_claim *claim);
 /* Has a thread look after the claim from now on: it takes cores that become free, up to the most of
  * the last wish, and gives back those that others ask for, down to the least. `resize` is called
  * with the claim's CPUs: at once, after cores were got, and before cores are given back; by its
- * return the program must have left the others. It must not call functions of the claim. NULL: the
- * threads of the process are moved. 0, or -1. */
+ * return the program must have left the others. It must not call functions of the claim, nor end by
+ * an exception. NULL: the threads of the process are moved; not those of programs that it started,
+ * which may have claims of their own. 0, or -1: the claim has lost its cores, and is only to be
+ * ended. -1 also if somebody looks after it already, and nothing changes. */
 int hearth_claim_tend(hearth_claim *claim,
                       void (*resize)(const int *cpus, size_t count, void *context), void *context);
 

@@ -5,14 +5,18 @@ use std::ffi::{CStr, CString};
 use std::fmt::Display;
 use std::ptr;
 use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hearth_claim::{Claim, ClaimError, Constraints, Grant, Tended, move_threads};
+use hearth_claim::{Claim, ClaimError, Constraints, Grant, Tended, move_own_threads};
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
 }
+
+/// The process that has a claim from here. 0 if none has; the child of a fork has none.
+static CLAIMING: AtomicU32 = AtomicU32::new(0);
 
 /// `hearth_claim` of the header.
 pub(crate) struct ClaimForC {
@@ -39,34 +43,41 @@ pub(crate) struct WishForC {
     memory_node: c_uint,
 }
 
-type Resize = unsafe extern "C" fn(*const c_int, size_t, *mut c_void);
+type Resize = unsafe extern "C-unwind" fn(*const c_int, size_t, *mut c_void);
 
 impl WishForC {
     /// # Safety
     /// `nodes` has `node_count` numbers.
-    unsafe fn constraints(&self) -> Constraints {
+    unsafe fn constraints(&self) -> Result<Constraints, &'static str> {
         let mut wish = Constraints::cores(self.least..=self.most.max(self.least));
         if self.scatter != 0 {
             wish = wish.scatter();
         }
-        if self.node_count > 0 && !self.nodes.is_null() {
+        if self.node_count > 0 {
+            if self.nodes.is_null() {
+                return Err("`node_count` is not 0, but `nodes` is null");
+            }
             // SAFETY: as the caller promises.
             let nodes = unsafe { slice::from_raw_parts(self.nodes, self.node_count) };
             wish = nodes.iter().fold(wish, |wish, node| wish.on_node(*node));
         }
-        if let Ok(level @ 1..) = u8::try_from(self.cache_level) {
-            wish = wish.sharing_cache(level, self.cache_cpu);
+        match u8::try_from(self.cache_level) {
+            Ok(0) => {}
+            Ok(level) => wish = wish.sharing_cache(level, self.cache_cpu),
+            Err(_) => return Err("no cache has so high a level as `cache_level`"),
         }
-        match self.has_memory {
+        Ok(match self.has_memory {
             0 => wish,
             _ => wish.near_memory_of(self.memory_node),
-        }
+        })
     }
 }
 
 fn fail(error: impl Display) -> c_int {
     let text = error.to_string().replace('\0', " ");
-    ERROR.set(CString::new(text).unwrap_or_default());
+    let text = CString::new(text).unwrap_or_default();
+    // A destructor may run when the thread's variables are gone.
+    let _ = ERROR.try_with(|error| error.replace(text));
     -1
 }
 
@@ -83,8 +94,13 @@ pub(crate) unsafe extern "C" fn hearth_claim_begin(name: *const c_char) -> *mut 
             .to_string_lossy()
             .into_owned(),
     };
+    if CLAIMING.load(Ordering::Relaxed) == std::process::id() {
+        fail("this process has a claim already; end it before another begins");
+        return ptr::null_mut();
+    }
     match Claim::begin(&name) {
         Ok(claim) => {
+            CLAIMING.store(std::process::id(), Ordering::Relaxed);
             let claim = Some(Held::Plain(Box::new(claim)));
             Box::into_raw(Box::new(ClaimForC { claim }))
         }
@@ -111,7 +127,10 @@ pub(crate) unsafe extern "C" fn hearth_claim_invade(
         return fail("a null pointer is no claim, and no wish");
     };
     // SAFETY: as the caller promises.
-    let wish = unsafe { wish.constraints() };
+    let wish = match unsafe { wish.constraints() } {
+        Ok(wish) => wish,
+        Err(error) => return fail(error),
+    };
     let time = Duration::from_millis(u64::from(milliseconds));
     let grant = match &mut claim.claim {
         Some(Held::Tended(tended)) => tended.invade_within(wish, time),
@@ -217,7 +236,7 @@ pub(crate) unsafe extern "C" fn hearth_claim_tend(
         None => {
             let mut before = Vec::new();
             plain.tend(move |cpus: &[usize]| {
-                move_threads(std::process::id(), &before, cpus);
+                move_own_threads(&before, cpus);
                 before = cpus.to_vec();
             })
         }
@@ -228,7 +247,10 @@ pub(crate) unsafe extern "C" fn hearth_claim_tend(
             0
         }
         // The claim has ended with the attempt.
-        Err(error) => fail(error),
+        Err(error) => {
+            claim_no_more();
+            fail(error)
+        }
     }
 }
 
@@ -240,22 +262,34 @@ pub(crate) unsafe extern "C" fn hearth_claim_tend(
 pub(crate) unsafe extern "C" fn hearth_claim_end(claim: *mut ClaimForC) {
     if !claim.is_null() {
         // SAFETY: as the caller promises, it came from `Box::into_raw` and is used no more.
-        drop(unsafe { Box::from_raw(claim) });
+        let claim = unsafe { Box::from_raw(claim) };
+        if claim.claim.is_some() {
+            claim_no_more();
+        }
     }
+}
+
+fn claim_no_more() {
+    // In the child of a fork the number is its parent's, and stays.
+    let own = std::process::id();
+    let _ = CLAIMING.compare_exchange(own, 0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Why the last call failed.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hearth_claim_error() -> *const c_char {
     // The text stays until the thread's next failure.
-    ERROR.with_borrow(|error| error.as_ptr())
+    let text = ERROR.try_with(|error| error.borrow().as_ptr());
+    text.unwrap_or(c"the thread ends".as_ptr())
 }
 
 impl ClaimForC {
     fn with<R: FromClaim>(&mut self, action: impl FnOnce(&mut Claim) -> R) -> R {
         match &mut self.claim {
             Some(Held::Plain(claim)) => action(claim),
-            Some(Held::Tended(tended)) => tended.with(action),
+            Some(Held::Tended(tended)) => {
+                tended.with(action).unwrap_or_else(|_| R::without_claim())
+            }
             None => R::without_claim(),
         }
     }

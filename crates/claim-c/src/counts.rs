@@ -1,5 +1,8 @@
-//! Functions by which programs count the machine's CPUs: here they count those that the program may
-//! use.
+//! Functions by which programs count the machine's online CPUs: here they count those that the
+//! calling thread may use.
+//!
+//! The number of configured CPUs stays the machine's: programs take it for a bound on the numbers
+//! of CPUs, by which they index arrays.
 //!
 //! Allocators call these before they can allocate, so nothing here allocates.
 
@@ -22,7 +25,7 @@ pub(crate) fn usable() -> c_int {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn sysconf(name: c_int) -> c_long {
     match name {
-        libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF => c_long::from(usable()),
+        libc::_SC_NPROCESSORS_ONLN => c_long::from(usable()),
         // SAFETY: any number may be asked for.
         _ => unsafe { __sysconf(name) },
     }
@@ -31,11 +34,5 @@ pub(crate) extern "C" fn sysconf(name: c_int) -> c_long {
 /// Number of CPUs that are online, as the GNU C library has it.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn get_nprocs() -> c_int {
-    usable()
-}
-
-/// Number of CPUs that there are, as the GNU C library has it.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn get_nprocs_conf() -> c_int {
     usable()
 }

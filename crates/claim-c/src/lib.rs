@@ -9,8 +9,16 @@
 //! these; `counts` tells them to those that count the machine's, and `openmp` has each parallel
 //! region run as many threads. Neither asks the registry. `claims` and `cores` are the functions
 //! of the header. See `docs/claims.md`.
+//!
+//! ```text
+//! openmp → runtimes → objects
+//! openmp → counts
+//! claims, cores
+//! ```
 
 mod claims;
 mod cores;
 mod counts;
+mod objects;
 mod openmp;
+mod runtimes;

@@ -5,142 +5,58 @@
 //! told: the runtime's own setting stays as it is, and each region is given a number at its
 //! beginning. GCC passes it as an argument. LLVM's runtime takes it by a call before; its tools
 //! interface (OMPT) tells of a region when its size is settled, and could only change the
-//! setting. A region whose program names a number of threads keeps that.
+//! setting. A region whose program names a number of threads keeps that, and so do all regions of
+//! a runtime that binds threads to places (`OMP_PROC_BIND`, `OMP_PLACES`): the encountering
+//! thread then has one place, which says nothing of the claim.
 
 use std::cell::Cell;
 use std::ffi::CStr;
-use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use libc::{c_char, c_int, c_uint, c_void};
+use libc::{c_int, c_uint, c_void};
 
 use crate::counts::usable;
+use crate::runtimes::{Address, Bound, Entry, Kind, Wanted};
 
-type Address = usize;
-
-/// A function of the runtime, looked up once.
-struct Function {
-    name: &'static CStr,
-    /// Parts of names of libraries that have it.
-    library: &'static str,
-    address: AtomicUsize,
+/// Size of a team if the program names none. None: the runtime's own.
+fn team(bound: &Bound, entry: &Entry) -> Option<c_int> {
+    let is_bound = bound
+        .ask(entry, Wanted::ProcBind)
+        .is_some_and(|bind| bind != 0);
+    let most = bound.ask(entry, Wanted::MaxThreads)?;
+    (!is_bound).then(|| most.min(usable()).max(1))
 }
 
-impl Function {
-    const fn new(name: &'static CStr, library: &'static str) -> Function {
-        let address = AtomicUsize::new(0);
-        Function {
-            name,
-            library,
-            address,
-        }
-    }
-
-    /// Its address. Without it there is no way to go on: the program calls it, and it is not there.
-    fn find(&self) -> Address {
-        let known = self.address.load(Ordering::Relaxed);
-        if known != 0 {
-            return known;
-        }
-        let found = self.look_up();
-        if found == 0 {
-            let message = b"hearth: libhearth_claim.so finds no OpenMP runtime behind it\n";
-            let _ = hearth_sys::descriptor::write_all(hearth_sys::descriptor::STDERR, message);
-            std::process::abort();
-        }
-        self.address.store(found, Ordering::Relaxed);
-        found
-    }
-
-    fn look_up(&self) -> Address {
-        // SAFETY: the name ends with a null byte.
-        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        if !next.is_null() {
-            return next.addr();
-        }
-        // A runtime that a plugin brought along is in no list that the linker searches from here.
-        let mut search = Search {
-            function: self,
-            found: 0,
-        };
-        // SAFETY: the function gets the search, which lives until the call returns.
-        unsafe { libc::dl_iterate_phdr(Some(look_into), ptr::from_mut(&mut search).cast()) };
-        search.found
+const fn c_name(bytes: &'static [u8]) -> &'static CStr {
+    match CStr::from_bytes_with_nul(bytes) {
+        Ok(name) => name,
+        Err(_) => panic!("a name ends with its only null byte"),
     }
 }
-
-struct Search<'a> {
-    function: &'a Function,
-    found: Address,
-}
-
-/// Looks for a function in a loaded library; called for each.
-unsafe extern "C" fn look_into(
-    library: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: the caller passes the search of `look_up`, which nobody else uses meanwhile.
-    let search = unsafe { &mut *search.cast::<Search<'_>>() };
-    // SAFETY: the linker passes a description with a name that ends with a null byte.
-    let name: *const c_char = unsafe { (*library).dlpi_name };
-    if name.is_null() {
-        return 0;
-    }
-    // SAFETY: as above.
-    let text = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let part = search.function.library.as_bytes();
-    if !text.windows(part.len()).any(|window| window == part) {
-        return 0;
-    }
-    // SAFETY: the name is a library's that is loaded; its handle counts for as long as it stays.
-    let handle = unsafe { libc::dlopen(name, libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-    if handle.is_null() {
-        return 0;
-    }
-    // SAFETY: the handle was just got, and the name ends with a null byte.
-    let found = unsafe { libc::dlsym(handle, search.function.name.as_ptr()) };
-    search.found = found.addr();
-    c_int::from(!found.is_null())
-}
-
-/// Size of a team if the program names none.
-fn team(most: &Function) -> c_int {
-    let most = most.find();
-    // SAFETY: the runtime's function of this name takes nothing and returns a number.
-    let most = unsafe { std::mem::transmute::<Address, extern "C" fn() -> c_int>(most) };
-    most().min(usable()).max(1)
-}
-
-static GCC_MOST: Function = Function::new(c"omp_get_max_threads", "gomp");
 
 /// Defines an entry of GCC's runtime for a kind of parallel region: the third argument is the
 /// number of threads, 0 for the usual one.
 macro_rules! region {
-    ($name:ident ( $($rest:ident),* )) => {
+    ($number:literal $name:ident ( $($rest:ident),* )) => {
         /// A parallel region; GCC calls it.
         #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $name(
+        pub(crate) extern "C-unwind" fn $name(
             body: Address,
             data: Address,
             threads: c_uint,
             $($rest: Address),*
         ) -> c_uint {
-            const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
-            static REAL: Function = Function::new(
-                match CStr::from_bytes_with_nul(NAME) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                },
-                "gomp",
-            );
-            type Real = extern "C" fn(Address, Address, c_uint, $(region!(@type $rest)),*) -> c_uint;
+            const NAME: &CStr = c_name(concat!(stringify!($name), "\0").as_bytes());
+            static ENTRY: Entry = Entry::new($number, NAME, Kind::Gcc);
+            type Real = extern "C-unwind" fn(
+                Address, Address, c_uint, $(region!(@type $rest)),*
+            ) -> c_uint;
+            let bound = Bound::of(body);
             // SAFETY: the runtime's function of this name has these arguments, each in a register
             // or a word of the stack; where it returns nothing, what is in the register is passed
             // on.
-            let real = unsafe { std::mem::transmute::<Address, Real>(REAL.find()) };
+            let real = unsafe { std::mem::transmute::<Address, Real>(bound.entry(&ENTRY)) };
             let threads = match threads {
-                0 => team(&GCC_MOST).unsigned_abs(),
+                0 => team(bound, &ENTRY).map_or(0, c_int::unsigned_abs),
                 named => named,
             };
             real(body, data, threads, $($rest),*)
@@ -149,64 +65,80 @@ macro_rules! region {
     (@type $rest:ident) => { Address };
 }
 
-region!(GOMP_parallel(flags));
-region!(GOMP_parallel_start());
-region!(GOMP_parallel_reductions(flags));
-region!(GOMP_parallel_sections(count, flags));
-region!(GOMP_parallel_sections_start(count));
-region!(GOMP_parallel_loop_static(start, end, step, chunk, flags));
-region!(GOMP_parallel_loop_dynamic(start, end, step, chunk, flags));
-region!(GOMP_parallel_loop_guided(start, end, step, chunk, flags));
-region!(GOMP_parallel_loop_nonmonotonic_dynamic(
+region!(0 GOMP_parallel(flags));
+region!(1 GOMP_parallel_start());
+region!(2 GOMP_parallel_reductions(flags));
+region!(3 GOMP_parallel_sections(count, flags));
+region!(4 GOMP_parallel_sections_start(count));
+region!(5 GOMP_parallel_loop_static(start, end, step, chunk, flags));
+region!(6 GOMP_parallel_loop_dynamic(start, end, step, chunk, flags));
+region!(7 GOMP_parallel_loop_guided(start, end, step, chunk, flags));
+region!(8 GOMP_parallel_loop_nonmonotonic_dynamic(
     start, end, step, chunk, flags
 ));
-region!(GOMP_parallel_loop_nonmonotonic_guided(
+region!(9 GOMP_parallel_loop_nonmonotonic_guided(
     start, end, step, chunk, flags
 ));
-region!(GOMP_parallel_loop_runtime(start, end, step, flags));
-region!(GOMP_parallel_loop_nonmonotonic_runtime(
+region!(10 GOMP_parallel_loop_runtime(start, end, step, flags));
+region!(11 GOMP_parallel_loop_nonmonotonic_runtime(
     start, end, step, flags
 ));
-region!(GOMP_parallel_loop_maybe_nonmonotonic_runtime(
+region!(12 GOMP_parallel_loop_maybe_nonmonotonic_runtime(
     start, end, step, flags
 ));
+// GCC 4.8 and older.
+region!(13 GOMP_parallel_loop_static_start(start, end, step, chunk));
+region!(14 GOMP_parallel_loop_dynamic_start(start, end, step, chunk));
+region!(15 GOMP_parallel_loop_guided_start(start, end, step, chunk));
+region!(16 GOMP_parallel_loop_runtime_start(start, end, step));
 
-static LLVM_MOST: Function = Function::new(c"omp_get_max_threads", "omp");
-static PUSH: Function = Function::new(c"__kmpc_push_num_threads", "omp");
-static THREAD: Function = Function::new(c"__kmpc_global_thread_num", "omp");
-static FORK: Function = Function::new(c"__kmpc_fork_call", "omp");
+static FORK: Entry = Entry::new(17, c"__kmpc_fork_call", Kind::Llvm);
+static PUSH: Entry = Entry::new(18, c"__kmpc_push_num_threads", Kind::Llvm);
+static SERIALIZED: Entry = Entry::new(19, c"__kmpc_serialized_parallel", Kind::Llvm);
 
 thread_local! {
     /// Whether the program named the size of the next region.
     static IS_NAMED: Cell<bool> = const { Cell::new(false) };
 }
 
-type Push = extern "C" fn(Address, c_int, c_int);
-
 /// Names the number of threads of the next region; LLVM calls it.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn __kmpc_push_num_threads(place: Address, thread: c_int, threads: c_int) {
+pub(crate) extern "C" fn __kmpc_push_num_threads(
+    place: *mut c_void,
+    thread: c_int,
+    threads: c_int,
+) {
     IS_NAMED.set(true);
+    type Push = extern "C" fn(*mut c_void, c_int, c_int);
+    let push = Bound::of(place.addr()).entry(&PUSH);
     // SAFETY: the runtime's function of this name has these arguments.
-    let push = unsafe { std::mem::transmute::<Address, Push>(PUSH.find()) };
+    let push = unsafe { std::mem::transmute::<Address, Push>(push) };
     push(place, thread, threads);
 }
 
+/// Begins a region of one thread, as its `if` clause was false; LLVM calls it. What was named for
+/// it does not count for the next one.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn __kmpc_serialized_parallel(place: *mut c_void, thread: c_int) {
+    IS_NAMED.set(false);
+    type Serialized = extern "C" fn(*mut c_void, c_int);
+    let serialized = Bound::of(place.addr()).entry(&SERIALIZED);
+    // SAFETY: the runtime's function of this name has these arguments.
+    let serialized = unsafe { std::mem::transmute::<Address, Serialized>(serialized) };
+    serialized(place, thread);
+}
+
 /// Names the size of a region that is about to begin, if the program did not. The address of the
-/// runtime's function that begins it.
+/// runtime's function that begins it. `place` describes the region to the runtime.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-extern "C" fn before_region(place: Address) -> Address {
-    if !IS_NAMED.replace(false) {
-        // SAFETY: the runtime's functions of these names have these arguments.
-        let (thread, push) = unsafe {
-            (
-                std::mem::transmute::<Address, extern "C" fn(Address) -> c_int>(THREAD.find()),
-                std::mem::transmute::<Address, Push>(PUSH.find()),
-            )
-        };
-        push(place, thread(place), team(&LLVM_MOST));
+extern "C" fn before_region(place: *mut c_void, _arguments: c_int, body: Address) -> Address {
+    let bound = Bound::of(body);
+    if !IS_NAMED.replace(false)
+        && let Some(threads) = team(bound, &FORK)
+    {
+        bound.push_num_threads(&FORK, place, threads);
     }
-    FORK.find()
+    bound.entry(&FORK)
 }
 
 /// A parallel region; LLVM calls it. It has any number of arguments, so it jumps to the runtime's.

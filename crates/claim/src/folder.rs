@@ -36,7 +36,9 @@ pub(crate) fn existing() -> Result<Option<PathBuf>, ClaimError> {
 
 /// The folder's place, and whether it must be the user's own.
 fn place() -> (PathBuf, bool) {
-    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+    // Who calls a program with more rights than his own must not choose files for it.
+    let named = env::var_os(VARIABLE).filter(|named| !named.is_empty());
+    if let Some(named) = named.filter(|_| !hearth_sys::privileges::exceed_callers()) {
         return (named.into(), false);
     }
     if may_write(Path::new(OF_MACHINE)) {

@@ -52,7 +52,7 @@ pub use jobserver::{Form, Jobserver};
 use registry::{Plan, Registry};
 pub use state::{Holder, ProcessId, State};
 pub use steward::{Team, Tended};
-pub use threads::move_threads;
+pub use threads::{move_own_threads, move_threads};
 
 /// Pause between two looks while cores are waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -374,7 +374,7 @@ struct Outlook {
 fn awaited(state: &State, own: ProcessId) -> u32 {
     let others = state.holders.iter().filter(|(process, _)| **process != own);
     let missing = others.map(|(_, one)| one.wish.0.saturating_sub(one.cores.len() as u32));
-    missing.sum()
+    missing.fold(0, u32::saturating_add)
 }
 
 /// Numbers of cores that others are to give back: each what it has beyond its least, in turns.

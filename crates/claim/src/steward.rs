@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use hearth_sys::eventfd::EventFd;
+use hearth_sys::signal::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 
@@ -51,9 +52,14 @@ impl<F: FnMut(&[usize]) + Send> Team for F {
 }
 
 /// A claim with a steward. Dropped, it ends with its claim.
+///
+/// The child of a fork has neither: the steward is a thread of the parent, which may have had the
+/// claim in its hands at that moment. Calls there fail, and nothing is done when it is dropped.
 pub struct Tended {
     shared: Arc<Shared>,
     steward: Option<JoinHandle<()>>,
+    /// The process that the steward is a thread of.
+    process: u32,
 }
 
 struct Shared {
@@ -95,10 +101,13 @@ impl Claim {
         let shared = Arc::new(Shared { tended, call });
         let for_steward = Arc::clone(&shared);
         let steward = thread::Builder::new().name("hearth-claim".to_owned());
-        let steward = steward.spawn(move || for_steward.look_after(&changes));
+        // The program's signals are for its own threads.
+        let steward =
+            Signals::all_blocked(|| steward.spawn(move || for_steward.look_after(&changes)));
         Ok(Tended {
             shared,
             steward: Some(steward.map_err(in_folder)?),
+            process: std::process::id(),
         })
     }
 }
@@ -109,7 +118,7 @@ impl Tended {
     /// # Errors
     /// As there.
     pub fn invade(&self, wish: Constraints) -> Result<Grant, ClaimError> {
-        let mut inside = self.shared.inside();
+        let mut inside = self.inside()?;
         let grant = inside.claim.invade(wish)?;
         inside.tell(grant.cpus.clone());
         Ok(grant)
@@ -127,7 +136,7 @@ impl Tended {
                 return Ok(grant);
             }
             if begin.elapsed() >= time {
-                self.shared.inside().claim.wait_no_more()?;
+                self.inside()?.claim.wait_no_more()?;
                 return Ok(grant);
             }
             thread::sleep(ASK_EVERY);
@@ -140,25 +149,36 @@ impl Tended {
     /// # Errors
     /// As there.
     pub fn retreat(&self, left: usize) -> Result<(), ClaimError> {
-        let mut inside = self.shared.inside();
+        let mut inside = self.inside()?;
         let given = inside.claim.to_give_back(left);
         inside.give_back(&given)?;
         inside.claim.wish_at_most(left)
     }
 
-    /// The claim's CPUs now, ascending.
+    /// The claim's CPUs now, ascending. None in the child of a fork.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
-        self.shared.inside().claim.cpus()
+        self.inside()
+            .map_or_else(|_| Vec::new(), |inside| inside.claim.cpus())
     }
 
     /// Does something with the claim; the steward waits meanwhile.
-    pub fn with<R>(&self, action: impl FnOnce(&mut Claim) -> R) -> R {
-        let mut inside = self.shared.inside();
+    ///
+    /// # Errors
+    /// This is the child of a fork.
+    pub fn with<R>(&self, action: impl FnOnce(&mut Claim) -> R) -> Result<R, ClaimError> {
+        let mut inside = self.inside()?;
         let result = action(&mut inside.claim);
         let cpus = inside.claim.cpus();
         inside.tell(cpus);
-        result
+        Ok(result)
+    }
+
+    fn inside(&self) -> Result<MutexGuard<'_, Inside>, ClaimError> {
+        match self.process == std::process::id() {
+            true => Ok(self.shared.inside()),
+            false => Err(ClaimError::Forked),
+        }
     }
 
     /// Whether the steward has ended by itself: the process that it acts for has ended, or manages
@@ -178,7 +198,14 @@ impl Tended {
 
 impl Drop for Tended {
     fn drop(&mut self) {
-        self.shared.inside().has_ended = true;
+        let Ok(mut inside) = self.inside() else {
+            // The thread is not of this process, nor is what it may have locked.
+            std::mem::forget(self.steward.take());
+            std::mem::forget(Arc::clone(&self.shared));
+            return;
+        };
+        inside.has_ended = true;
+        drop(inside);
         self.shared.call.notify();
         if let Some(steward) = self.steward.take() {
             let _ = steward.join();
@@ -188,8 +215,9 @@ impl Drop for Tended {
 
 impl fmt::Debug for Tended {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let claim = &self.shared.inside().claim;
-        to.debug_struct("Tended").field("claim", claim).finish()
+        let inside = self.inside();
+        let claim = inside.as_ref().map(|inside| &inside.claim);
+        to.debug_struct("Tended").field("claim", &claim).finish()
     }
 }
 

@@ -14,6 +14,16 @@ const PASSES: usize = 5;
 ///
 /// Descendants of descendants that have ended are not found: they are other processes' children.
 pub fn move_threads(process: u32, from: &[usize], to: &[usize]) -> usize {
+    move_listed(|| family(process), from, to)
+}
+
+/// As [`move_threads`], for the calling process alone: programs that it started may have claims of
+/// their own.
+pub fn move_own_threads(from: &[usize], to: &[usize]) -> usize {
+    move_listed(|| threads_of("self").collect(), from, to)
+}
+
+fn move_listed(list: impl Fn() -> Vec<u32>, from: &[usize], to: &[usize]) -> usize {
     if to.is_empty() {
         return 0;
     }
@@ -21,7 +31,7 @@ pub fn move_threads(process: u32, from: &[usize], to: &[usize]) -> usize {
     let mut moved = 0;
     for _ in 0..PASSES {
         let before = seen.len();
-        for thread in family(process) {
+        for thread in list() {
             if seen.insert(thread) && move_thread(thread, from, to) {
                 moved += 1;
             }
@@ -56,11 +66,9 @@ pub(crate) fn family(process: u32) -> Vec<u32> {
     let mut family = Vec::new();
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
-        let threads = fs::read_dir(format!("/proc/{process}/task"));
-        for thread in threads.into_iter().flatten().flatten() {
-            let number: Option<u32> = thread.file_name().to_str().and_then(|it| it.parse().ok());
-            family.extend(number);
-            let children = fs::read_to_string(thread.path().join("children"));
+        for thread in threads_of(&process.to_string()) {
+            family.push(thread);
+            let children = fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
             let children = children.unwrap_or_default();
             processes.extend(
                 children
@@ -70,6 +78,13 @@ pub(crate) fn family(process: u32) -> Vec<u32> {
         }
     }
     family
+}
+
+/// The threads of a process, by its name in `/proc`.
+fn threads_of(process: &str) -> impl Iterator<Item = u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok())
 }
 
 #[cfg(test)]

@@ -209,6 +209,35 @@ fn somebody_acts_for_a_process_that_does_not() {
     assert!(Claim::for_process(&folder.0, site(), number, Constraints::cores(1..=1)).is_err());
 }
 
+/// A program that waits for signals itself has blocked them in its own threads only.
+#[test]
+fn the_steward_leaves_signals_to_the_program() {
+    let folder = Folder::new("signals");
+    let claim = Claim::within(&folder.0, site(), "signals").expect("it begins");
+    let _tended = claim.tend(|_: &[usize]| {}).expect("it is tended");
+    let status_of_steward = || {
+        let threads = fs::read_dir("/proc/self/task").expect("threads").flatten();
+        // A thread of another test may end meanwhile.
+        let mut all =
+            threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+        all.find(|status| status.starts_with("Name:\thearth-claim\n"))
+    };
+    let begin = Instant::now();
+    // A thread names itself.
+    let status = loop {
+        match status_of_steward() {
+            Some(status) => break status,
+            None => assert!(begin.elapsed() < PATIENCE, "there is no steward"),
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let mut lines = status.lines();
+    let blocked = lines.find_map(|line| line.strip_prefix("SigBlk:\t"));
+    let blocked = u64::from_str_radix(blocked.expect("its signals"), 16).expect("a mask");
+    let terminate = 1 << (hearth_sys::signal::TERMINATE - 1);
+    assert!(blocked & terminate != 0, "{blocked:x}");
+}
+
 #[test]
 fn a_process_may_take_its_claim_into_its_own_hands() {
     let folder = Folder::new("hands");

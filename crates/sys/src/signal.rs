@@ -54,6 +54,25 @@ impl Signals {
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &self.0, std::ptr::null_mut()) };
     }
 
+    /// Runs an action with all signals blocked, for threads that it starts: they leave all signals
+    /// to the program's own.
+    pub fn all_blocked<R>(action: impl FnOnce() -> R) -> R {
+        // SAFETY: a set of signals is plain numbers, for which zero is good.
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        // SAFETY: both sets are local variables.
+        let failure = unsafe {
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before)
+        };
+        let result = action();
+        if failure == 0 {
+            // SAFETY: the set is the one from before.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+        }
+        result
+    }
+
     /// Unblocks the signals for the calling thread.
     pub fn unblock(&self) {
         // SAFETY: the set is initialised.
