@@ -16,6 +16,8 @@ use crate::state::ProcessId;
 
 /// End of the name of a file that is not there yet.
 const DRAFT: &str = ".draft";
+/// Room for the text of some dozen claims.
+const USUAL_BYTES: usize = 4096;
 /// Longest text: thousands of claims.
 const BYTES_MAX: u64 = 1 << 24;
 /// Time for others to go on.
@@ -196,7 +198,8 @@ impl Outside for Kernel {
 
 /// A file's text; empty if it is none, or too long.
 fn text_of(file: &File) -> io::Result<String> {
-    let mut text = String::new();
+    // An empty one would grow, and read, by steps of some bytes.
+    let mut text = String::with_capacity(USUAL_BYTES);
     match file.take(BYTES_MAX).read_to_string(&mut text) {
         Ok(_) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(String::new()),

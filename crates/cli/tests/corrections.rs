@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hearth_machine::profile::{Carrier, Figure, PairTransfer, Profile};
 use hearth_machine::topology::OsThread;
@@ -16,6 +17,12 @@ use support::{Outcome, empty_folder, hearth, outcome, root};
 const TRANSFER_NS: f64 = 1e6;
 /// Nothing is said of CPUs that are busy. Some time both of them are free for as long as it takes.
 const ATTEMPTS: usize = 200;
+
+/// Held by the one test that has the CPUs: the other's checks would keep them busy.
+fn alone() -> MutexGuard<'static, ()> {
+    static CPUS: Mutex<()> = Mutex::new(());
+    CPUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Writes a profile of this machine in which lines between two of the CPUs that may be used take
 /// far too long. None where there are no two.
@@ -52,6 +59,7 @@ fn call(words: &[&str], check: &str, profile: &Path, cache: &Path) -> Outcome {
 
 #[test]
 fn a_plan_takes_what_is_measured_now() {
+    let _alone = alone();
     let folder = empty_folder("corrections-place");
     let profile = folder.join("profile.json");
     if falsified(&profile).is_none() {
@@ -88,6 +96,7 @@ fn a_plan_takes_what_is_measured_now() {
 
 #[test]
 fn a_run_says_it_once() {
+    let _alone = alone();
     let folder = empty_folder("corrections-run");
     let profile = folder.join("profile.json");
     if falsified(&profile).is_none() {
