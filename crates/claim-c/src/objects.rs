@@ -5,7 +5,7 @@ use std::ptr;
 
 use libc::{c_char, c_int, c_void, size_t};
 
-/// A loaded object. It is never unloaded once [`Object::symbol`] was asked.
+/// A loaded object. It is never unloaded after [`Object::stay`] or [`Object::symbol`].
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     /// Its addresses, from the first to behind the last.
@@ -75,25 +75,35 @@ impl Object {
         (self.begin..self.end).contains(&address)
     }
 
-    /// Whether it is this library, or a program that it is linked into.
+    /// Whether it is this library.
     fn is_own(&self) -> bool {
         self.has(Object::of as *const () as usize)
+    }
+
+    /// Keeps the object loaded for good.
+    pub(crate) fn stay(&self) {
+        let _ = self.open();
     }
 
     /// Address of a symbol of this object or of those that it needs; 0 if there is none, or if it
     /// is this library's. The object stays loaded from then on.
     pub(crate) fn symbol(&self, name: &CStr) -> usize {
-        let path = match self.path.is_empty() {
-            true => ptr::null(),
-            false => self.path.as_ptr(),
-        };
-        // SAFETY: the path ends with a null byte, or is null, which means the program itself.
-        let handle = unsafe { libc::dlopen(path, libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        let handle = self.open();
         if handle.is_null() {
             return 0;
         }
         // SAFETY: the handle was just got and stays open; the name ends with a null byte.
         foreign(unsafe { libc::dlsym(handle, name.as_ptr()) }.addr())
+    }
+
+    /// A handle that is never closed; null if the object is gone.
+    fn open(&self) -> *mut c_void {
+        let path = match self.path.is_empty() {
+            true => ptr::null(),
+            false => self.path.as_ptr(),
+        };
+        // SAFETY: the path ends with a null byte, or is null, which means the program itself.
+        unsafe { libc::dlopen(path, libc::RTLD_NOLOAD | libc::RTLD_LAZY) }
     }
 }
 

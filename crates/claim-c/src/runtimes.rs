@@ -114,6 +114,8 @@ impl Bound {
         {
             return known;
         }
+        // Its addresses must not become another's.
+        object.iter().for_each(Object::stay);
         let is_somewhere = object.is_some();
         let place = if is_somewhere { &BOUND } else { &NOWHERE };
         let bound = Box::into_raw(Box::new(Bound {
@@ -150,6 +152,7 @@ impl Bound {
             let _ = write_all(STDERR, message);
             std::process::abort();
         }
+        Object::of(found).iter().for_each(Object::stay);
         self.entries[entry.number].store(found, Ordering::Relaxed);
         found
     }

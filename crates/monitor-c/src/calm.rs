@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
-use std::{mem, ptr};
+use std::ptr;
 
 /// Keeps the calling thread's error number: dropped, it sets it to what it was.
 pub(crate) struct Errno {
@@ -62,21 +62,4 @@ impl Drop for Uncancelled {
         // SAFETY: the state is one that the function returned; glibc takes null for the old one.
         unsafe { pthread_setcancelstate(self.before, ptr::null_mut()) };
     }
-}
-
-/// Runs an action with all signals blocked, for threads that it starts: they leave all signals to
-/// the program's own.
-pub(crate) fn with_signals_blocked<R>(action: impl FnOnce() -> R) -> R {
-    // SAFETY: a set of signals is plain numbers, for which zero is good.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { mem::zeroed() };
-    // SAFETY: the set is a local variable.
-    unsafe { libc::sigfillset(&mut all) };
-    // SAFETY: both sets are local variables.
-    let failure = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) };
-    let result = action();
-    if failure == 0 {
-        // SAFETY: the set is the one from before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
-    }
-    result
 }

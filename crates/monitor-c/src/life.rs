@@ -12,8 +12,9 @@ use std::{fmt, mem};
 use hearth_monitor::unguarded::try_quietly;
 use hearth_monitor::{Monitor, NotBegun, Options, forks};
 use hearth_sys::privileges;
+use hearth_sys::signal::Signals;
 
-use crate::calm::{Errno, Uncancelled, with_signals_blocked};
+use crate::calm::{Errno, Uncancelled};
 use crate::functions;
 
 /// Whether functions are noted: not known yet, in a child that has not begun, no, yes.
@@ -116,7 +117,7 @@ fn of_process(options: Options) -> Options {
 }
 
 fn start(options: Options) {
-    let begun = with_signals_blocked(|| match Monitor::begin(options.clone()) {
+    let begun = Signals::all_blocked(|| match Monitor::begin(options.clone()) {
         // A program that the monitored one has started inherits the variable.
         Err(NotBegun::File(_, error)) if error.kind() == ErrorKind::WouldBlock => {
             Monitor::begin(of_process(options))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::iter;
 use std::os::fd::AsFd;
 
 use hearth_claim::State;
@@ -112,33 +113,24 @@ fn picture(topology: &Topology, state: &State) -> String {
             .collect();
         cores.sort_unstable();
         cores.dedup();
-        let mut lines = vec![String::new()];
-        let mut letters = 0;
+        let mut letters = String::new();
         for (nth, core) in cores.iter().enumerate() {
-            let apart =
-                nth > 0 && last_cache(topology, cores[nth - 1]) != last_cache(topology, *core);
-            if letters == WIDTH {
-                lines.push(String::new());
-                letters = 0;
-            } else if apart {
-                lines.last_mut().expect("one at least").push(' ');
+            if nth > 0 && nth % WIDTH == 0 {
+                letters.push('\n');
+            } else if nth > 0 && last_cache(topology, cores[nth - 1]) != last_cache(topology, *core)
+            {
+                letters.push(' ');
             }
             // A claim names a core by the lowest number of its CPUs.
             let cpus = topology.cores()[core.index()].threads.iter();
             let number = cpus.map(|one| topology.os_thread(*one).0).min();
             let owner = number.and_then(|number| owners.get(&number));
-            lines
-                .last_mut()
-                .expect("one at least")
-                .push(*owner.unwrap_or(&FREE));
-            letters += 1;
+            letters.push(*owner.unwrap_or(&FREE));
         }
-        for (nth, line) in lines.into_iter().enumerate().filter(|_| !cores.is_empty()) {
-            let name = match nth {
-                0 => format!("node {}", node.os.0),
-                _ => String::new(),
-            };
-            columns.row([name, line]);
+        let node = format!("node {}", node.os.0);
+        let names = iter::once(node).chain(iter::repeat(String::new()));
+        for (name, line) in names.zip(letters.lines()) {
+            columns.row([name, line.to_owned()]);
         }
     }
     let mut text = columns.lines(0);
