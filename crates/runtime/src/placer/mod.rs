@@ -31,7 +31,7 @@ use hearth_place::adapt::{Patience, follow, replan};
 use hearth_place::cost;
 use hearth_place::slots::{CpuSlot, Placement};
 use hearth_place::talk::{Effort, talk};
-use hearth_sys::futex;
+use hearth_sys::{clock, futex};
 
 use crate::exchange::carrier::traffic::{self, NO_WORKER};
 use crate::exchange::carrier::{self, Order};
@@ -196,8 +196,11 @@ impl Placer {
                 self.look_at_site();
             }
             if now >= self.next_thought || !change.is_none() {
+                let began = clock::thread_ns();
                 self.think(&change);
-                self.next_thought = now + DUTY * now.elapsed();
+                // CPU time: where all cores compute, the thread waits for one for far longer.
+                let took = Duration::from_nanos(clock::thread_ns() - began);
+                self.next_thought = now + DUTY * took;
             }
         }
     }
