@@ -393,8 +393,18 @@ static __always_inline bool is_choice(u32 set, u32 parent, u32 position)
 	       life->total > 0;
 }
 
+/* Virtual time of a turn of `ran` ns whose weight was the queue's as it began and is `weight` now,
+ * with `tasks` runnable: by the mean of both. What waits for a turn piles up before it and is gone
+ * behind it, the kernel's own threads above all. */
+static __always_inline u64 charged(const struct queue *queue, u64 ran, u64 weight, s32 tasks)
+{
+	u64 before = queue->weight ? queue->weight : 100;
+
+	return ran * 100 / (tasks > 0 ? (before + weight + 1) / 2 : before);
+}
+
 /* Looks at one set for a choice in the queue of `parent` at `position`, which had `old` before, for
- * `ran` of virtual time. What was found so far is in the queue. */
+ * `ran` ns. What was found so far is in the queue. */
 __noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
 {
 	struct queue *queue = queue_of(parent, position);
@@ -424,7 +434,7 @@ __noinline int weigh(u32 set, u32 parent, u32 position, u32 old, u64 ran)
 		life->turn_time = queue->least_time;
 	}
 	if (set == old)
-		life->turn_time += ran;
+		life->turn_time += charged(queue, ran, weight, life->total);
 	if (life->total <= 0)
 		return 0;
 	queue->candidates++;
@@ -452,7 +462,7 @@ __noinline int weigh_below(u32 set, u32 position, u32 old, u64 ran, int allowed)
 	if (mine->own > 0)
 		weight += weight_per_cpu(mine->own_load, mine->own, at->count);
 	if (old == ROOT_SET)
-		queue->below_time += ran;
+		queue->below_time += charged(queue, ran, weight, mine->own);
 	if (!allowed)
 		return 0;
 	/* Tasks that run on idle cores of the set that has the turn need none of their own. */
@@ -488,7 +498,6 @@ __noinline int choose(u32 set, u32 position, int below, u64 now)
 		ran = 0;
 	if (ran > 2 * turn_ns)
 		ran = 2 * turn_ns;
-	ran = ran * 100 / (queue->weight ? queue->weight : 100);
 	queue->best = NOBODY;
 	queue->best_weight = 0;
 	queue->candidates = 0;

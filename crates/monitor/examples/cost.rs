@@ -1,14 +1,16 @@
-//! Cost of a probe that is off, of one that is on, and of a call ten deep with the file's writer.
+//! Cost of a probe that is off, of one that is on, and of a call ten deep: to a file, to a receiver
+//! over TCP, and as sums.
 //!
 //! `cargo run --release -p hearth-monitor --example cost`
 
 #![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
 
 use std::hint::black_box;
+use std::thread;
 use std::time::Instant;
 
 use hearth_monitor::{Destination, Monitor, Options, Probe, call};
-use hearth_watch::stream::Law;
+use hearth_watch::stream::{Law, Received, Receiver};
 
 const RUNS: usize = 21;
 
@@ -89,22 +91,43 @@ fn main() {
         report.emitted,
         report.lost
     );
-    let file = std::env::temp_dir().join(format!("hearth-cost-{}.calls", std::process::id()));
-    let options = Options::to_file(&file).on("*").law(Law::Block);
-    let monitor = Monitor::begin(options).expect("it begins");
+    let folder = std::env::temp_dir();
+    let file = folder.join(format!("hearth-cost-{}.calls", std::process::id()));
     let deep_base = median(100_000, || {
         black_box(plain_deep(9));
     });
-    let deep = median(100_000, || {
+    println!("a call ten deep {deep_base:.0} ns; with probes that are on, waiting:");
+    let bytes = || std::fs::metadata(&file).map_or(0, |data| data.len());
+    deep("to a file", deep_base, Options::to_file(&file));
+    println!("    {} bytes in the file", bytes());
+    deep("as sums", deep_base, Options::aggregate_to(&file));
+    let receiver = Receiver::at("127.0.0.1:0").expect("a port");
+    let address = receiver.address().to_string();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let is_end = |news| matches!(news, Received::Ends(..));
+            receiver.run(&|_| file.clone(), is_end);
+        });
+        deep(
+            "to this process over TCP",
+            deep_base,
+            Options::to_tcp(&address),
+        );
+    });
+    let _ = std::fs::remove_file(&file);
+}
+
+/// Prints the cost of a call ten deep whose records go where `options` say.
+fn deep(to: &str, base: f64, options: Options) {
+    let monitor = Monitor::begin(options.on("*").law(Law::Block)).expect("it begins");
+    let time = median(100_000, || {
         black_box(probed_deep(9));
     });
     let report = monitor.finish();
     println!(
-        "ten deep, to a file, waiting: {:+.0} ns over {deep_base:.0}; {} emitted, {} lost, {} bytes",
-        deep - deep_base,
+        "  {to}: {:+.0} ns; {} emitted, {} lost",
+        time - base,
         report.emitted,
-        report.lost,
-        std::fs::metadata(&file).map_or(0, |data| data.len())
+        report.lost
     );
-    let _ = std::fs::remove_file(&file);
 }
