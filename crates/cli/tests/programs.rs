@@ -19,7 +19,8 @@
 //! Every program is also formatted: the layout must be stable and mean the same. Programs under
 //! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if need
 //! be; those without output of their own need only be free of mistakes. Workloads also run with
-//! components that are detached from their workers all the time.
+//! components that are detached from their workers all the time, and all programs that end well
+//! while components that nobody can wake are collected all the time.
 
 mod support;
 
@@ -86,6 +87,8 @@ struct Case {
     exit: i32,
     options: Vec<String>,
     is_detached_often: bool,
+    /// It ends well, and prints no number of collected components.
+    is_collected_often: bool,
 }
 
 fn optional(path: &Path) -> Option<String> {
@@ -136,6 +139,9 @@ fn corpus_case(folder: &Path) -> Result<(), String> {
         exit,
         options: words(optional(&folder.join("options"))),
         is_detached_often: false,
+        is_collected_often: exit == 0
+            && !folder.join("stderr").exists()
+            && !name_of(folder).starts_with("collect-"),
     };
     let text = fs::read_to_string(folder.join("program.isf")).map_err(|error| error.to_string())?;
     let marks = marks(&text)?;
@@ -164,6 +170,7 @@ fn single_program(program: &Path) -> Result<(), String> {
         exit: 0,
         options: words(optional(&program.with_extension("options"))),
         is_detached_often: folder.ends_with("tests/workloads"),
+        is_collected_often: true,
     };
     check_layout(&text, &case.options)?;
     if case.stdout.is_none() {
@@ -352,6 +359,11 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
         check_run_carried(case, has_warnings, carrier, &[])
             .map_err(|complaints| format!("with {}: {complaints}", carrier.join(" ")))?;
     }
+    if case.is_collected_often {
+        let carrier = ["--workers=2", "--place=spread"];
+        check_run_carried(case, has_warnings, &carrier, &[OFTEN])
+            .map_err(|found| format!("collected: {found}"))?;
+    }
     if case.is_detached_often {
         for carrier in [
             ["--workers=1", "--place=spread"],
@@ -370,6 +382,9 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
 
 /// Slice in microseconds, so short that components are detached and return all the time.
 const SHORT_SLICE: (&str, &str) = ("HEARTH_SLICE", "20");
+
+/// Microseconds between collections, which must end nothing that a program still needs.
+const OFTEN: (&str, &str) = ("HEARTH_COLLECT", "20");
 
 fn check_run_carried(
     case: &Case,

@@ -89,6 +89,7 @@ pub mod c {
         hearth_connect, hearth_disconnect, hearth_receive, hearth_release_sender, hearth_select,
         hearth_select_waits, hearth_send,
     };
+    pub use crate::exchange::collection::hearth_collect;
     pub use crate::exchange::component::{
         hearth_component_new, hearth_component_start, hearth_next_pass_slow, hearth_port_assign,
         hearth_port_of, hearth_stop,

@@ -7,6 +7,15 @@ use std::thread;
 
 use hearth_stm::{Algorithm, Halt, Lsa, Norec, Stm, Stop, Tx, Var, Wide, abort, thread_counts};
 
+/// Fewer rounds in an interpreter.
+const fn rounds(natively: i64) -> i64 {
+    if cfg!(miri) {
+        natively / 500 + 1
+    } else {
+        natively
+    }
+}
+
 macro_rules! under_both {
     ($($name:ident;)*) => { $(
         mod $name {
@@ -216,7 +225,7 @@ mod bodies {
     /// hangs, and one for another's word lets the body run no more often.
     pub(super) fn a_sleeper_wakes_for_its_own_words<A: Algorithm>() {
         const THREADS: usize = 4;
-        const ROUNDS: i64 = 500;
+        const ROUNDS: i64 = rounds(500);
         let stm = Stm::<A>::with_algorithm();
         let vars: Vec<Var<i64>> = (0..THREADS).map(|_| Var::new(0)).collect();
         thread::scope(|scope| {
@@ -240,12 +249,13 @@ mod bodies {
     }
 
     pub(super) fn a_hidden_conflict_does_not_commit<A: Algorithm>() {
+        const ROUNDS: i64 = rounds(3_000);
         let stm = Stm::<A>::with_algorithm();
         let vars = [Var::new(0), Var::new(0)];
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    for _ in 0..3_000 {
+                    for _ in 0..ROUNDS {
                         stm.atomically(|tx| {
                             // The body takes any answer.
                             let first = tx.read(&vars[0]).unwrap_or(-7);
@@ -259,7 +269,7 @@ mod bodies {
                 });
             }
         });
-        assert_eq!(vars.map(Var::into_inner), [9_000, 9_000]);
+        assert_eq!(vars.map(Var::into_inner), [3 * ROUNDS; 2]);
     }
 
     pub(super) fn a_transaction_within_another_panics<A: Algorithm>() {
@@ -276,16 +286,17 @@ mod bodies {
     }
 
     pub(super) fn wide_values_are_whole<A: Algorithm>() {
+        const LAST: i64 = rounds(2_000);
         let stm = Stm::<A>::with_algorithm();
         let wide: Wide<[i64; 5], 5> = Wide::new([0; 5]);
         thread::scope(|scope| {
             scope.spawn(|| {
-                for value in 1..=2_000 {
+                for value in 1..=LAST {
                     stm.atomically(|tx| tx.write_wide(&wide, [value; 5]));
                 }
             });
             let mut last = 0;
-            while last < 2_000 {
+            while last < LAST {
                 let values = stm.atomically(|tx| tx.read_wide(&wide));
                 assert_eq!(values, [values[0]; 5]);
                 assert!(values[0] >= last);
@@ -293,14 +304,14 @@ mod bodies {
                 thread::yield_now();
             }
         });
-        assert_eq!(wide.into_inner(), [2_000; 5]);
+        assert_eq!(wide.into_inner(), [LAST; 5]);
     }
 
     pub(super) fn transfers_keep_the_sum<A: Algorithm>() {
         const ACCOUNTS: usize = 300;
         let rounds = match std::env::var_os("HEARTH_TEST_DEEP") {
             Some(_) => 3_000_000,
-            None => 10_000,
+            None => rounds(10_000),
         };
         let stm = Stm::<A>::with_algorithm();
         let vars: Vec<Var<i64>> = (0..ACCOUNTS).map(|_| Var::new(10)).collect();

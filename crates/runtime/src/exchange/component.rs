@@ -19,7 +19,7 @@ use crate::hooks::{self, By, Choice, simulation};
 use crate::recording;
 use crate::seats::registry;
 use crate::seats::seat::attention::{PORT_REPLACED, STOP_REQUESTED};
-use crate::seats::seat::{Seat, seat_of};
+use crate::seats::seat::{Seat, flags, seat_of};
 
 /// Held while a port is looked up or replaced from outside the component. Both are rare.
 /// Process-wide: code that may connect anything may replace any port.
@@ -178,7 +178,7 @@ pub(crate) fn stop(seat: &Seat) {
 
 /// Requests a stop and interrupts the wait, if there is one.
 pub(crate) fn request_stop(seat: &Seat) {
-    seat.stop.store(true, Ordering::Relaxed);
+    seat.flags.fetch_or(flags::STOPS, Ordering::Relaxed);
     fence(Ordering::SeqCst);
     inflate(seat.component());
     waits::interrupt_if_waiting(seat);
@@ -244,6 +244,30 @@ fn drop_replaced(component: *mut Component) {
     for channel in mine {
         // SAFETY: a counted reference; the owner does not use it any more.
         unsafe { channel::release(channel) };
+    }
+}
+
+/// Adds a reference to each half-channel of a component's ports, and returns them. None if a port
+/// denotes a half-channel of another owner.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn retain_ports(seat: &Seat) -> Option<Vec<*mut Channel>> {
+    let component = seat.component();
+    // SAFETY: as the caller promises; the lock excludes replacement of the half-channels.
+    unsafe {
+        let _ports = lock(&PORTS);
+        let ports = abi::ports((*component).r#type);
+        let channels: Vec<_> = ports
+            .iter()
+            .map(|port| AtomicPtr::from_ptr(port_place(component, port.offset)))
+            .map(|place| place.load(Ordering::Acquire))
+            .collect();
+        if channels.iter().any(|&channel| !(*channel).is_of(seat)) {
+            return None;
+        }
+        channels.iter().for_each(|&channel| (*channel).retain());
+        Some(channels)
     }
 }
 

@@ -8,7 +8,8 @@
 //!    [`values::object`], since a value may hold half-channels and components;
 //! 4. the protocols of [`channel`]: hubs, links, light waits, send, receive, select;
 //! 5. [`component`], creation and end; the loops of [`carrier`]'s threads, which resume, settle and
-//!    sample; [`external`] and [`timers`], the doors for events from outside.
+//!    sample; [`external`] and [`timers`], the doors for events from outside;
+//! 6. [`collection`] of components that nobody can wake.
 //!
 //! This room never knows the rooms that steer it, serve it or report on it: it calls those by
 //! [`crate::hooks`].
@@ -16,6 +17,7 @@
 pub(crate) mod block;
 pub(crate) mod carrier;
 pub mod channel;
+pub(crate) mod collection;
 pub(crate) mod component;
 pub mod external;
 pub(crate) mod line;

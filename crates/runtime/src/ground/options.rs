@@ -105,6 +105,8 @@ pub(crate) struct RuntimeOptions {
     pub(crate) workers: Option<usize>,
     /// Time a component may compute, approximately, before others are served beside it.
     pub(crate) slice: Duration,
+    /// Time between collections of components that nobody can wake; none if not given.
+    pub(crate) collect_every: Option<Duration>,
     /// Time a worker without work keeps looking before it sleeps: the cost of a wake-up.
     pub(crate) patience: Duration,
     pub(crate) simulation: Option<Simulation>,
@@ -140,6 +142,7 @@ pub(crate) const DEFAULTS: RuntimeOptions = RuntimeOptions {
     heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),
+    collect_every: None,
     // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a sleeping
     // processor takes longer.
     patience: hearth_sys::spin::WAKE_COST,
@@ -273,16 +276,10 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<RuntimeO
         };
     }
     if let Some(text) = variable("HEARTH_SLICE") {
-        options.slice = match text.parse() {
-            Ok(microseconds) if microseconds > 0 => Duration::from_micros(microseconds),
-            _ => {
-                return Err(bad(
-                    "HEARTH_SLICE",
-                    &text,
-                    "a number of microseconds from 1 up",
-                ));
-            }
-        };
+        options.slice = microseconds("HEARTH_SLICE", &text)?;
+    }
+    if let Some(text) = variable("HEARTH_COLLECT") {
+        options.collect_every = Some(microseconds("HEARTH_COLLECT", &text)?);
     }
     if let Some(text) = variable("HEARTH_PATIENCE") {
         options.patience = match text.parse() {
@@ -297,6 +294,13 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<RuntimeO
     }
     options.simulation = read_simulation(variable)?;
     Ok(options)
+}
+
+fn microseconds(name: &str, text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(microseconds) if microseconds > 0 => Ok(Duration::from_micros(microseconds)),
+        _ => Err(bad(name, text, "a number of microseconds from 1 up")),
+    }
 }
 
 fn read_plan(path: &str) -> Result<CorePlan, String> {
@@ -452,6 +456,7 @@ mod tests {
             ("HEARTH_WORKERS", "4097"),
             ("HEARTH_SIMULATE", "often"),
             ("HEARTH_STEPS", "1.5"),
+            ("HEARTH_COLLECT", "never"),
         ] {
             assert!(read_one(name, value).is_err(), "{name}={value}");
         }

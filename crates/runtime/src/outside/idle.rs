@@ -52,6 +52,16 @@ pub(crate) fn enter() {
     }
 }
 
+/// Counts one more running, if any runs: unlike [`enter`], it keeps a program that is about to end
+/// from nothing.
+pub(crate) fn enter_beside_others() -> bool {
+    let runs = |count: usize| (1..VERDICT).contains(&count).then_some(count + 1);
+    let seen = COUNT
+        .active
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, runs);
+    seen.is_ok()
+}
+
 /// An outside thread's visit while it completes waits.
 pub(crate) struct Visit {
     _inside: Inside,

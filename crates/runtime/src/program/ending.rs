@@ -2,7 +2,7 @@
 //! any more.
 
 use crate::exchange::carrier::see_to_outside;
-use crate::exchange::{self, timers};
+use crate::exchange::{self, collection, timers};
 use crate::ground::{exits, output};
 use crate::hooks::{After, Hooks, simulation};
 use crate::placer::{self, initial};
@@ -13,7 +13,7 @@ use crate::{recording, remote, report};
 /// The functions that the exchange calls.
 pub(super) static HOOKS: Hooks = Hooks {
     choose: initial::choose,
-    starts: placer::start,
+    starts,
     has_samples: placer::notice,
     moved: |_| {},
     ended: |_| {},
@@ -24,6 +24,11 @@ pub(super) static HOOKS: Hooks = Hooks {
     see_to_outside,
     fire_due: || timers::fire_due(timers::now()),
 };
+
+fn starts() {
+    placer::start();
+    collection::start();
+}
 
 fn failed(seat: &Seat) {
     // SAFETY: its carrier still has the component.

@@ -85,6 +85,13 @@ impl OfferState {
         Stage::of(self.word.load(Ordering::Acquire))
     }
 
+    /// The number of the operation, if the offer is open. While it stays the same, the component
+    /// has not run.
+    pub(crate) fn open_round(&self) -> Option<u64> {
+        let seen = self.word.load(Ordering::Acquire);
+        (Stage::of(seen) == Stage::Open).then_some(seen >> TAG_BITS)
+    }
+
     /// Idle → Open. The caller checks for a stop request afterwards: a fence orders this store
     /// before that load, another the request's store before `interrupt`'s load; so at least one
     /// side sees the other.

@@ -95,6 +95,23 @@ impl Registry {
             Some(behind) => behind.neighbours[0].set(before),
             None => self.last = before,
         }
+        // The mark of one that is not listed.
+        seat.neighbours[0].set(seat);
+    }
+
+    /// The seats behind one, or all. If that one was removed, those behind the first with a larger
+    /// number: numbers rise but for components that are started in another order than made.
+    fn behind(&self, seat: Option<&Seat>) -> *const Seat {
+        let Some(seat) = seat else { return self.first };
+        if !ptr::eq(seat.neighbours[0].get(), seat) {
+            return seat.neighbours[1].get();
+        }
+        let mut next = self.first;
+        // SAFETY: listed seats are alive, and the list is locked.
+        while let Some(one) = unsafe { next.as_ref() }.filter(|one| one.id <= seat.id) {
+            next = one.neighbours[1].get();
+        }
+        next
     }
 }
 
@@ -175,6 +192,22 @@ pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
             action(seat);
         }
     });
+}
+
+/// The next running components behind one that the caller has a reference to: at most `count`, each
+/// with a reference for the caller. If that one ends meanwhile, some may be missed or come twice.
+pub(crate) fn retain_some(behind: Option<&Seat>, count: usize) -> Vec<*const Seat> {
+    with(|registry| {
+        let mut next = registry.behind(behind);
+        let mut some = Vec::with_capacity(count);
+        // SAFETY: alive while registered, and the registry is locked.
+        while let Some(seat) = unsafe { next.as_ref() }.filter(|_| some.len() < count) {
+            next = seat.neighbours[1].get();
+            seat.retain();
+            some.push(ptr::from_ref(seat));
+        }
+        some
+    })
 }
 
 /// `Ping`, or `Ping#2` if the type has several; the main sequence has no name.

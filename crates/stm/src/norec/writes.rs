@@ -194,6 +194,7 @@ mod tests {
 
     /// Random writes, with savepoints kept and undone, beside a map.
     #[test]
+    #[cfg_attr(miri, ignore = "too many lookups for an interpreter")]
     fn the_last_write_to_a_word_is_found() {
         let words: Vec<RawWord> = (0..100).map(|_| RawWord::new(0)).collect();
         for seed in 1..200u64 {

@@ -26,15 +26,24 @@ impl Random {
     }
 }
 
+/// Fewer rounds in an interpreter.
+const fn rounds(natively: u64) -> u64 {
+    if cfg!(miri) {
+        natively / 100 + 1
+    } else {
+        natively
+    }
+}
+
 /// Transactions of several operations each, of which some are undone.
 fn map_is_a_map<A: Algorithm>() {
-    for seed in 1..30 {
+    for seed in 1..rounds(29) + 1 {
         let mut random = Random::new(seed);
         let stm = Stm::<A>::with_algorithm();
         let keys = 1 + random.below(60);
         let map = Map::with_capacity(4);
         let mut known = HashMap::new();
-        for _ in 0..300 {
+        for _ in 0..rounds(300) {
             let mut then = known.clone();
             let operations: Vec<_> = (0..1 + random.below(6))
                 .map(|_| (random.below(3), random.below(keys), random.below(1000)))
@@ -70,13 +79,13 @@ fn map_is_a_map_under_norec() {
 }
 
 fn tree_is_a_sorted_map<A: Algorithm>() {
-    for seed in 1..30 {
+    for seed in 1..rounds(29) + 1 {
         let mut random = Random::new(seed);
         let stm = Stm::<A>::with_algorithm();
         let keys = 1 + random.below(200);
         let tree = Tree::with_capacity(4);
         let mut known = BTreeMap::new();
-        for _ in 0..600 {
+        for _ in 0..rounds(600) {
             let key = random.below(keys) as i64 - 100;
             let value = random.below(1000) as u32;
             match random.below(5) {
@@ -122,12 +131,12 @@ fn tree_is_a_sorted_map_under_norec() {
 }
 
 fn queue_is_a_queue<A: Algorithm>() {
-    for seed in 1..30 {
+    for seed in 1..rounds(29) + 1 {
         let mut random = Random::new(seed);
         let stm = Stm::<A>::with_algorithm();
         let queue = Queue::new();
         let mut known = VecDeque::new();
-        for _ in 0..2000 {
+        for _ in 0..rounds(2000) {
             if random.below(5) < 2 + random.below(2) {
                 let value = random.below(1 << 40);
                 stm.atomically(|tx| queue.push(tx, value));
@@ -155,7 +164,7 @@ fn queue_is_a_queue_under_norec() {
 /// Moves entries between a tree, a map and a queue while others look: each is in one place.
 fn entries_are_in_one_place<A: Algorithm>(seed: u64) {
     const KEYS: u64 = 24;
-    const MOVES: u64 = 3_000;
+    const MOVES: u64 = rounds(3_000);
     let stm = Stm::<A>::with_algorithm();
     let (tree, map, queue) = (Tree::with_capacity(4), Map::with_capacity(4), Queue::new());
     for key in 0..KEYS {
@@ -224,7 +233,7 @@ fn entries_are_in_one_place_under_norec() {
 /// One end allocates the nodes that the other frees: the slab stays small.
 #[test]
 fn a_queue_between_threads_reuses_its_nodes() {
-    const VALUES: u64 = 20_000;
+    const VALUES: u64 = if cfg!(miri) { 20 } else { 20_000 };
     let (stm, there, back) = (Stm::new(), Queue::new(), Queue::new());
     thread::scope(|scope| {
         scope.spawn(|| {

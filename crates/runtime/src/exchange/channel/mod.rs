@@ -19,7 +19,7 @@ pub(crate) mod inflate;
 pub(crate) mod light;
 pub(crate) mod link;
 pub(crate) mod peek;
-mod queue;
+pub(crate) mod queue;
 mod rendezvous;
 mod select;
 pub(crate) mod servers;
@@ -680,9 +680,10 @@ impl Channel {
         self.refs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of references, asked by a holder of one.
+    /// The number of references, asked by a holder of one. What holders did before they gave
+    /// theirs back has happened.
     pub(crate) fn references(&self) -> u32 {
-        self.refs.load(Ordering::Relaxed)
+        self.refs.load(Ordering::Acquire)
     }
 }
 
