@@ -13,6 +13,7 @@ use hearth_study_arguments::Study;
 
 pub(crate) mod claim;
 pub(crate) mod cores;
+pub(crate) mod futures;
 pub(crate) mod gang;
 pub(crate) mod heap;
 pub(crate) mod locality;
@@ -23,6 +24,7 @@ pub(crate) mod watch;
 
 use claim::{ClaimArguments, ClaimsArguments, StewardArguments};
 use cores::CoresArguments;
+use futures::FuturesArguments;
 use gang::{GangArguments, GangsArguments};
 use heap::Heap;
 use locality::Locality;
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     Build(Build),
     Check(Check),
+    Futures(FuturesArguments),
     Fmt(Fmt),
     New(New),
     Explain(Explain),

@@ -4,6 +4,7 @@
 //! against the current prelude first, then against the older ones, and the first under which it has
 //! no mistakes counts.
 
+use crate::analysis::futures::{self, Futures};
 use crate::analysis::graph::{self, CommunicationGraph};
 use crate::analysis::heap_bound::{HeapBound, HeapBounds};
 use crate::analysis::size::{self, ComponentSize};
@@ -233,6 +234,21 @@ pub fn graph(text: &str, name: &str, options: &CompileOptions) -> Option<Communi
     };
     let module = core::lowered(program, options);
     Some(graph::of(program, &module, &heaps))
+}
+
+/// Calls and loops of a program that may run beside what follows them, and those that must not;
+/// `None` with errors.
+pub fn futures(text: &str, options: &CompileOptions) -> Option<Futures> {
+    let program = &mut check(text, options).program?;
+    let hosted = options.hosted;
+    core::prune(program, |component| {
+        hosted && component.span.source == SourceId::USER
+    });
+    let options = core::LoweringOptions {
+        compat_original: options.compat_original,
+    };
+    let module = core::lowered(program, options);
+    Some(futures::of(program, &module))
 }
 
 fn lowered(

@@ -11,7 +11,7 @@
 //!   over [`types`].
 //! - [`core`]: the typed tree lowered to structured statements over pure values, and the passes.
 //! - [`layout`]: the place of each variable in C structs, and C's names.
-//! - [`analysis`]: the communication graph, bounds of heaps, sizes.
+//! - [`analysis`]: the communication graph, bounds of heaps, sizes, futures.
 //! - [`emit`]: resumable C functions over flat structs.
 //!
 //! The crate is a function of its arguments: it must never know files, the clock, the environment,

@@ -45,6 +45,30 @@ impl Renderer {
 
     /// All of them, each followed by an empty line.
     pub fn render(&self, sources: Sources<'_>, diagnostics: &[Diagnostic]) -> String {
+        self.render_at(sources, diagnostics, |diagnostic| {
+            match diagnostic.severity {
+                Severity::Error => Level::ERROR,
+                Severity::Warning => Level::WARNING,
+            }
+        })
+    }
+
+    /// Remarks that are no mistakes, in the same form: `kind` stands where `error` would.
+    pub fn render_remarks(
+        &self,
+        sources: Sources<'_>,
+        kind: &'static str,
+        remarks: &[Diagnostic],
+    ) -> String {
+        self.render_at(sources, remarks, |_| Level::NOTE.with_name(kind))
+    }
+
+    fn render_at<'l>(
+        &self,
+        sources: Sources<'_>,
+        diagnostics: &[Diagnostic],
+        level: impl Fn(&Diagnostic) -> Level<'l>,
+    ) -> String {
         let mut lines = BTreeMap::new();
         let mut text = String::new();
         for diagnostic in diagnostics.iter().map(clipped) {
@@ -52,7 +76,8 @@ impl Renderer {
                 let source = label.span.source;
                 lines.entry(source).or_insert_with(|| sources.lines(source));
             }
-            text.push_str(&self.one(sources, &lines, &diagnostic));
+            let level = level(&diagnostic);
+            text.push_str(&self.one(sources, &lines, &diagnostic, level));
             text.push_str("\n\n");
         }
         text
@@ -63,11 +88,8 @@ impl Renderer {
         sources: Sources<'_>,
         lines: &BTreeMap<SourceId, LineIndex>,
         diagnostic: &Diagnostic,
+        level: Level<'_>,
     ) -> String {
-        let level = match diagnostic.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-        };
         let excerpts = excerpts(sources, lines, diagnostic);
         let corrections: Vec<_> = excerpts.iter().filter_map(Excerpt::correction).collect();
         let mut group = level
@@ -373,6 +395,21 @@ error[E0301]: `z` is not declared
   = help: write `x`
 
 "
+        );
+    }
+
+    #[test]
+    fn remarks_have_a_name_of_their_own() {
+        let remark =
+            Diagnostic::warning(Code("passes"), "they are independent", span(0, 1), "here");
+        let shown = Renderer::new(false).render_remarks(
+            Sources::new("a.isf", "x = 3\n"),
+            "found",
+            &[remark],
+        );
+        assert!(
+            shown.starts_with("found[passes]: they are independent\n"),
+            "{shown}"
         );
     }
 

@@ -9,11 +9,12 @@ use hearth_lang::analysis::size::ComponentSize;
 use hearth_lang::compile::CompileOptions;
 use hearth_lang::diagnostic::{Diagnostic, Label};
 use hearth_lang::layout::Part;
+use hearth_lang::source::LineIndex;
 use hearth_lang::source::Sources;
-use hearth_lang::source::{LineIndex, Span};
-use hearth_terminal::{DiagnosticPrinter, Failure, output, render};
+use hearth_terminal::{DiagnosticPrinter, Failure, output};
 use serde_json::{Value, json};
 
+use super::lines::Lines;
 use crate::arguments::Check;
 
 pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
@@ -130,32 +131,4 @@ fn json_of(file: &str, diagnostic: &Diagnostic, lines: &mut Lines<'_>) -> Value 
         "notes": diagnostic.notes,
         "help": diagnostic.help,
     })
-}
-
-/// The line indices of the sources seen so far.
-struct Lines<'a> {
-    sources: Sources<'a>,
-    known: std::collections::BTreeMap<hearth_lang::source::SourceId, LineIndex>,
-}
-
-impl<'a> Lines<'a> {
-    fn new(sources: Sources<'a>) -> Self {
-        Lines {
-            sources,
-            known: Default::default(),
-        }
-    }
-
-    fn span(&mut self, span: Span) -> Value {
-        let (file, text) = self.sources.get(span.source);
-        let lines = self
-            .known
-            .entry(span.source)
-            .or_insert_with(|| LineIndex::new(text));
-        let place = |offset| {
-            let (line, column) = render::place(lines, text, offset);
-            json!({ "line": line, "column": column, "offset": offset })
-        };
-        json!({ "file": file, "start": place(span.start), "end": place(span.end) })
-    }
 }

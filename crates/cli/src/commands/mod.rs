@@ -9,9 +9,11 @@ mod claims;
 mod cores;
 mod explain;
 mod fmt;
+mod futures;
 mod gang;
 mod heap;
 mod heap_top;
+mod lines;
 mod locality;
 mod machine;
 mod manual;
@@ -35,6 +37,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Build(arguments) => build::build(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Futures(arguments) => futures::futures(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),
         Command::New(arguments) => new::new(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),

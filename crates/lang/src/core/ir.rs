@@ -245,6 +245,8 @@ pub enum StmtKind {
         target: Option<SlotId>,
         callee: Callee,
         args: Vec<Argument>,
+        /// The call itself, which may be a part of its statement.
+        text: Span,
     },
     /// `on_stack`: the object cannot outlive the function's run to its next blocking point.
     NewArray {

@@ -315,6 +315,7 @@ impl<'a> Flow<'a> {
                 target,
                 callee,
                 args,
+                ..
             } => self.call(at, *target, callee, args, span),
             StmtKind::Send {
                 value, ty, moved, ..

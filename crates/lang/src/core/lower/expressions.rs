@@ -61,7 +61,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                     name,
                 })
             }
-            E::Call(callee, args) => self.call(callee, args, ty),
+            E::Call(callee, args) => self.call(callee, args, expr),
             E::Box(_)
             | E::NewArray { .. }
             | E::NewStruct(_)
@@ -336,7 +336,13 @@ impl<'p> FunctionLowering<'_, 'p> {
             .collect()
     }
 
-    pub(super) fn call(&mut self, callee: &'p TreeCallee, args: &'p [Expr], ty: TypeId) -> Operand {
+    pub(super) fn call(
+        &mut self,
+        callee: &'p TreeCallee,
+        args: &'p [Expr],
+        expr: &'p Expr,
+    ) -> Operand {
+        let (ty, text) = (expr.ty, expr.span);
         let mut exprs: Vec<&Expr> = Vec::with_capacity(args.len() + 1);
         let effects = match callee {
             TreeCallee::Proc(proc) => self.shared.effects.of_proc(*proc),
@@ -380,6 +386,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 target: None,
                 callee,
                 args: arguments,
+                text,
             });
             return Operand::nothing();
         }
@@ -388,6 +395,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 target: Some(target),
                 callee,
                 args: arguments,
+                text,
             });
         }
         let target = self.temp(ty);
@@ -395,6 +403,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             target: Some(target),
             callee,
             args: arguments,
+            text,
         });
         Operand {
             value: Value::Slot(target),

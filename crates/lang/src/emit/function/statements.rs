@@ -64,6 +64,7 @@ impl Emitter<'_, '_> {
                 target,
                 callee,
                 args,
+                ..
             } => self.call(*target, callee, args, span),
             StmtKind::StopOther(component) => {
                 let component = self.bare(component);

@@ -73,6 +73,7 @@ impl<'a> Walk<'a> {
                 target,
                 callee,
                 args,
+                ..
             } => return self.call(*target, callee, args, stmt.span),
             StmtKind::Connect(a, b) => self.connect(a, b, stmt.span),
             StmtKind::Disconnect(end) => self.disconnect(end, stmt.span),

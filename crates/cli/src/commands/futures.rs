@@ -1,0 +1,140 @@
+//! `hearth futures`: what may run beside what, for people and for editors.
+
+mod sarif;
+
+use std::io::IsTerminal;
+
+use hearth_driver::input::{self, Source};
+use hearth_driver::program;
+use hearth_lang::analysis::futures::{Beside, Finding, Futures, Refusal};
+use hearth_lang::compile;
+use hearth_lang::diagnostic::{Code, Diagnostic};
+use hearth_lang::source::Sources;
+use hearth_terminal::render::Renderer;
+use hearth_terminal::{Failure, output};
+use hearth_text::counted;
+use serde_json::{Value, json};
+
+use super::lines::Lines;
+use crate::arguments::futures::FuturesArguments;
+
+pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
+    let options = arguments.compilation.options(None);
+    let source = input::read_program(&arguments.file)?;
+    let Some(mut futures) = compile::futures(&source.text, &options) else {
+        return program::show(&source, &program::check(&source, &options));
+    };
+    if arguments.found {
+        futures.refused.clear();
+    }
+    if arguments.sarif {
+        return output::write_json(&sarif::log(&source, &futures));
+    }
+    if arguments.json {
+        return output::write_json(&document(&source, &futures));
+    }
+    output::write(text(&source, &futures, !arguments.found))
+}
+
+/// Everything in the order of the text, and a line that counts it.
+fn text(source: &Source, futures: &Futures, with_refused: bool) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    let renderer = Renderer::new(!plain && std::io::stdout().is_terminal());
+    let sources = Sources::new(&source.name, &source.text);
+    let found = futures
+        .found
+        .iter()
+        .map(|found| ("found", remark_of_finding(found)));
+    let refused = futures
+        .refused
+        .iter()
+        .map(|refused| ("refused", remark_of_refusal(refused)));
+    let mut remarks: Vec<(&str, Diagnostic)> = found.chain(refused).collect();
+    remarks.sort_by_key(|(_, remark)| remark.primary.span.start);
+    let mut text = String::new();
+    for (kind, remark) in remarks {
+        text.push_str(&renderer.render_remarks(sources, kind, &[remark]));
+    }
+    let mut counts = vec![format!("{} found", counted(futures.found.len(), "place"))];
+    if with_refused {
+        counts.push(format!("{} refused", futures.refused.len()));
+    }
+    text.push_str(&counts.join(", "));
+    text.push('\n');
+    text
+}
+
+fn title(found: &Finding) -> String {
+    match &found.callee {
+        Some(callee) => format!("`{callee}` may run beside what follows it"),
+        None => "the rounds of this loop may run beside each other".into(),
+    }
+}
+
+fn remark_of_finding(found: &Finding) -> Diagnostic {
+    let code = Code(found.pattern.id());
+    let mut remark = Diagnostic::warning(code, title(found), found.span, found.pattern.name());
+    if found.callee.is_some() {
+        remark = remark.with_label(found.beside, "this may run meanwhile");
+    }
+    remark = match found.waits {
+        Beside::UntilUse(span) => remark.with_label(span, "the result is needed here"),
+        Beside::Until(span) => remark.with_label(span, "this waits for the call"),
+        Beside::UntilEnd if found.callee.is_some() => {
+            remark.with_note("The end of the block waits for the call.")
+        }
+        Beside::UntilEnd => remark,
+    };
+    for note in &found.notes {
+        remark = remark.with_note(note);
+    }
+    remark
+}
+
+fn remark_of_refusal(refused: &Refusal) -> Diagnostic {
+    let code = Code(refused.reason.id());
+    let mut remark = Diagnostic::warning(code, &refused.title, refused.span, "");
+    for label in &refused.labels {
+        remark = remark.with_label(label.span, &label.text);
+    }
+    for note in &refused.notes {
+        remark = remark.with_note(note);
+    }
+    remark
+}
+
+fn document(source: &Source, futures: &Futures) -> Value {
+    let mut lines = Lines::new(Sources::new(&source.name, &source.text));
+    let mut found = Vec::new();
+    for finding in &futures.found {
+        let (at, span) = match finding.waits {
+            Beside::UntilUse(span) => ("use", Some(span)),
+            Beside::Until(span) => ("conflict", Some(span)),
+            Beside::UntilEnd => ("end", None),
+        };
+        found.push(json!({
+            "pattern": finding.pattern.id(),
+            "callee": finding.callee,
+            "span": lines.span(finding.span),
+            "beside": lines.span(finding.beside),
+            "waits": { "at": at, "span": span.map(|span| lines.span(span)) },
+            "notes": finding.notes,
+        }));
+    }
+    let mut refused = Vec::new();
+    for refusal in &futures.refused {
+        let mut labels = Vec::new();
+        for label in &refusal.labels {
+            labels.push(json!({ "text": label.text, "span": lines.span(label.span) }));
+        }
+        refused.push(json!({
+            "reason": refusal.reason.id(),
+            "title": refusal.title,
+            "span": lines.span(refusal.span),
+            "labels": labels,
+            "notes": refusal.notes,
+        }));
+    }
+    json!({ "file": source.name, "found": found, "refused": refused })
+}

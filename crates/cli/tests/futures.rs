@@ -1,0 +1,144 @@
+//! The words of `hearth futures` about the programs in `tests/futures/shown`, in each of its
+//! forms, and the truth of what it finds in `tests/futures/found`.
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{files, golden, hearth, outcome, root};
+
+/// Text that the command prints with these options, called in the program's folder.
+fn said(program: &Path, options: &[&str]) -> String {
+    let mut command = hearth();
+    command.arg("futures").args(options);
+    command.arg(program.file_name().expect("a file has a name"));
+    command.current_dir(program.parent().expect("a file is in a folder"));
+    let found = outcome(&mut command, None).expect("the command starts");
+    assert_eq!(found.code(), Some(0), "{}", found.stderr);
+    found.stdout
+}
+
+#[test]
+fn each_form_is_as_kept() {
+    let programs = files("tests/futures/shown", &[".isf"]);
+    assert!(!programs.is_empty());
+    for program in programs {
+        for (ending, options) in [
+            ("txt", &[][..]),
+            ("found.txt", &["--found"]),
+            ("json", &["--json"]),
+            ("sarif", &["--sarif"]),
+        ] {
+            let text = said(&program, options).replace(env!("CARGO_PKG_VERSION"), "VERSION");
+            golden(&program.with_extension(ending), &text)
+                .unwrap_or_else(|complaint| panic!("{complaint}"));
+        }
+    }
+}
+
+#[test]
+fn a_program_with_mistakes_is_told_them() {
+    let mut command = hearth();
+    command.args(["futures", "-"]);
+    let found = outcome(&mut command, Some(b"x = y\n")).expect("the command starts");
+    assert_eq!(found.code(), Some(1));
+    assert!(
+        found.stdout.is_empty() && found.stderr.contains("E0301"),
+        "{}",
+        found.stderr
+    );
+}
+
+/// The book shows the first of these programs with what the command says of it.
+#[test]
+fn the_page_shows_what_the_command_says() {
+    let page = std::fs::read_to_string(root().join("docs/futures.md")).expect("the page");
+    let shown = root().join("tests/futures/shown/two-calls.isf");
+    let program = std::fs::read_to_string(&shown).expect("the program");
+    assert!(page.contains(&format!("```insense\n{program}```\n")));
+    let said = said(&shown, &[]);
+    assert!(page.contains(&format!(
+        "```text\n$ hearth futures two-calls.isf\n{said}```\n"
+    )));
+}
+
+/// A call that may run beside what follows may as well run after it, and independent rounds may run
+/// from the last to the first. So each finding makes another program, which must print the same.
+#[test]
+fn the_order_of_what_is_found_does_not_matter() {
+    let mut tried = 0;
+    for program in files("tests/futures/found", &[".isf"]) {
+        let text = std::fs::read_to_string(&program).expect("the program can be read");
+        let mut command = hearth();
+        command.args(["futures", "--json"]).arg(&program);
+        let said = outcome(&mut command, None).expect("the command starts");
+        let document: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
+        let printed = printed(&text);
+        for found in document["found"].as_array().expect("a list") {
+            let other = match found["callee"].is_null() {
+                true => backwards(&text, found),
+                false => later(&text, found),
+            };
+            if let Some(other) = other {
+                tried += 1;
+                let name = program.display();
+                assert_eq!(printed, self::printed(&other), "{name}\n{found:#}\n{other}");
+            }
+        }
+    }
+    assert!(tried >= 20, "only {tried} findings were tried");
+}
+
+fn printed(text: &str) -> String {
+    let mut command = hearth();
+    // Some programs wait for ever for what nobody sends; they print before.
+    command.args(["run", "-"]).env("HEARTH_PASSES", "1");
+    let found = outcome(&mut command, Some(text.as_bytes())).expect("the command starts");
+    assert!(found.code().is_some(), "{}", found.stderr);
+    found.stdout
+}
+
+fn offset(span: &Value, end: &str) -> usize {
+    span[end]["offset"].as_u64().expect("an offset") as usize
+}
+
+/// The program with a call's line behind the statements beside it; none if the call is not a line.
+fn later(text: &str, found: &Value) -> Option<String> {
+    let call = offset(&found["span"], "start");
+    let start = text[..call].rfind('\n').map_or(0, |end| end + 1);
+    let line_end = start + text[start..].find('\n')? + 1;
+    let beside_start = offset(&found["beside"], "start");
+    let before_call = text[start..call].trim_start();
+    let is_line = before_call.is_empty() || before_call.ends_with("= ");
+    if !is_line || beside_start < line_end {
+        return None;
+    }
+    let after = offset(&found["beside"], "end");
+    let after = after + text[after..].find('\n')? + 1;
+    Some(format!(
+        "{}{}{}{}",
+        &text[..start],
+        &text[line_end..after],
+        &text[start..line_end],
+        &text[after..]
+    ))
+}
+
+/// The program with a loop that counts by one the other way; none for other steps.
+fn backwards(text: &str, found: &Value) -> Option<String> {
+    let start = offset(&found["span"], "start");
+    let (head, body) = text[start..].split_once(" do ")?;
+    let (variable, bounds) = head.strip_prefix("for ")?.split_once(" = ")?;
+    let (from, to) = bounds.split_once(" .. ")?;
+    let (to, step) = match to.split_once(" : ") {
+        None => (to, ""),
+        Some((to, "-1")) => (to, " "),
+        Some(_) => return None,
+    };
+    let step = if step.is_empty() { " : -1" } else { "" };
+    let before = &text[..start];
+    Some(format!(
+        "{before}for {variable} = {to} .. {from}{step} do {body}"
+    ))
+}

@@ -1,0 +1,233 @@
+//! Futures: calls and rounds of loops that may run beside what comes after them.
+//!
+//! The analysis proves, from the text alone, that two pieces of a program share nothing: whatever
+//! one writes the other neither reads nor writes, and nobody could see that they ran at the same
+//! time. Everything that is not proved is refused, with the reason and the places in the text.
+//!
+//! 1. [`walk`] goes through each function of the core IR with differences between numbers
+//!    ([`zone`]) and the objects that references may lead to ([`places`]). It yields the
+//!    procedure's summary: places read and written, in terms of parameters, and deeds others see
+//!    ([`effects`]). Summaries, and what callers tell callees, grow until nothing changes
+//!    ([`world`]).
+//! 2. [`sites`] looks at each call with enough work ([`weights`]), and [`rounds`] at each loop.
+//!
+//! See `docs/internals/futures.md`.
+
+mod effects;
+mod natives;
+mod places;
+mod rounds;
+mod sites;
+mod symbols;
+mod walk;
+mod weights;
+mod world;
+mod zone;
+
+use crate::core::ir::{Module, Role};
+use crate::diagnostic::Label;
+use crate::source::Span;
+use crate::tree::Program;
+use sites::Site;
+use weights::Weights;
+use world::World;
+
+/// Rounds over the program after which ranges only lose bounds.
+const EXACT_ROUNDS: usize = 4;
+/// More rounds than any program has needed. Beyond them nothing is found, so nothing wrong either.
+const ROUNDS_MAX: usize = 60;
+
+/// A kind of independence.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Pattern {
+    /// A call, and another that follows before its result is needed.
+    ConsecutiveCalls,
+    /// A call, and statements without a call that follow before its result is needed.
+    CallBesideStatements,
+    /// Two calls of a recursive procedure that share no data.
+    Recursion,
+    /// Two calls of a recursive procedure that work on disjoint parts of one object.
+    DisjointParts,
+    /// A counted loop whose rounds share nothing.
+    Rounds,
+    /// A counted loop whose rounds share only what they add up to.
+    Reduction,
+}
+
+impl Pattern {
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::ConsecutiveCalls => "consecutive calls",
+            Pattern::CallBesideStatements => "call beside statements",
+            Pattern::Recursion => "independent recursion",
+            Pattern::DisjointParts => "recursion over disjoint parts",
+            Pattern::Rounds => "independent rounds",
+            Pattern::Reduction => "independent rounds with a reduction",
+        }
+    }
+
+    /// The name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Pattern::ConsecutiveCalls => "consecutive-calls",
+            Pattern::CallBesideStatements => "call-beside-statements",
+            Pattern::Recursion => "recursion",
+            Pattern::DisjointParts => "disjoint-parts",
+            Pattern::Rounds => "rounds",
+            Pattern::Reduction => "reduction",
+        }
+    }
+}
+
+/// The end of the time in which a call may run beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beside {
+    /// The result is used here first.
+    UntilUse(Span),
+    /// This touches what the call touches, or is seen by others.
+    Until(Span),
+    /// The end of the block, or of the loop.
+    UntilEnd,
+}
+
+/// A call or a loop that may run beside.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub pattern: Pattern,
+    /// The call, or the loop.
+    pub span: Span,
+    /// The procedure that is called; none for a loop.
+    pub callee: Option<String>,
+    /// The statements that may run meanwhile; for a loop itself.
+    pub beside: Span,
+    pub waits: Beside,
+    /// Whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// The reason why something must not run beside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Reason {
+    Prints,
+    Waits,
+    Acts,
+    Creates,
+    Connects,
+    Stops,
+    CallsValue,
+    Exception,
+    Endless,
+    UsedAtOnce,
+    NothingBeside,
+    WritesWhatIsRead,
+    ReadsWhatIsWritten,
+    BothWrite,
+    SharedCount,
+    Carried,
+    OrderOfReals,
+    Counter,
+    Bound,
+    Leaves,
+}
+
+impl Reason {
+    /// The name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Reason::Prints => "prints",
+            Reason::Waits => "waits",
+            Reason::Acts => "acts",
+            Reason::Creates => "creates",
+            Reason::Connects => "connects",
+            Reason::Stops => "stops",
+            Reason::CallsValue => "calls-value",
+            Reason::Exception => "exception",
+            Reason::Endless => "endless",
+            Reason::UsedAtOnce => "used-at-once",
+            Reason::NothingBeside => "nothing-beside",
+            Reason::WritesWhatIsRead => "writes-what-is-read",
+            Reason::ReadsWhatIsWritten => "reads-what-is-written",
+            Reason::BothWrite => "both-write",
+            Reason::SharedCount => "shared-count",
+            Reason::Carried => "carried",
+            Reason::OrderOfReals => "order-of-reals",
+            Reason::Counter => "counter",
+            Reason::Bound => "bound",
+            Reason::Leaves => "leaves",
+        }
+    }
+}
+
+/// A call or a loop that must not run beside, or for which that is not proved.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The call, or the loop.
+    pub span: Span,
+    pub reason: Reason,
+    /// One line, lower case, no full stop.
+    pub title: String,
+    /// The places that matter.
+    pub labels: Vec<Label>,
+    /// Whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// All candidates of a program, each list in the order of the text.
+#[derive(Clone, Debug, Default)]
+pub struct Futures {
+    pub found: Vec<Finding>,
+    pub refused: Vec<Refusal>,
+}
+
+/// Finds the futures of a program whose loops are as its text has them
+/// ([`core::lowered`](crate::core::lowered)).
+pub fn of(program: &Program, module: &Module) -> Futures {
+    let mut futures = Futures::default();
+    let mut world = World::new(program, module);
+    let Some(walks) = settle(&mut world) else {
+        return futures;
+    };
+    let weights = Weights::new(program, module, &world.of_proc, &world.is_recursive);
+    for (index, walked) in walks.iter().enumerate() {
+        let function = &module.functions[index];
+        let site = Site {
+            world: &world,
+            weights: &weights,
+            function,
+            index,
+            walked,
+            is_caught: match function.role {
+                Role::Proc(proc) => world.is_caught[proc.index()],
+                _ => false,
+            },
+        };
+        site.calls(&mut futures.found, &mut futures.refused);
+        site.loops(&mut futures.found, &mut futures.refused);
+    }
+    futures.found.sort_by_key(|found| found.span.start);
+    futures.refused.sort_by_key(|refused| refused.span.start);
+    futures
+}
+
+/// Walks all functions until no walk finds anything new; the last walks of each.
+fn settle<'a>(world: &mut World<'a>) -> Option<Vec<walk::Walked<'a>>> {
+    for round in 0..ROUNDS_MAX {
+        let is_late = round >= EXACT_ROUNDS;
+        let mut walks = Vec::new();
+        let mut changed = false;
+        for index in 0..world.module.functions.len() {
+            let walked = walk::walk(world, index);
+            changed |= world.learn(index, &walked.summary, &walked.entries, is_late);
+            let new = walked.shared.difference(&world.shared).count() > 0;
+            changed |= new;
+            world.shared.extend(walked.shared.iter().copied());
+            changed |= world.learn_members(index, &walked.ties);
+            walks.push(walked);
+        }
+        if !changed {
+            return Some(walks);
+        }
+    }
+    None
+}
