@@ -26,6 +26,7 @@ mod folder;
 mod jobserver;
 mod kernel;
 mod member;
+mod memory;
 #[cfg(test)]
 mod model;
 mod outside;
@@ -49,6 +50,7 @@ pub use constraints::{Constraints, Core, Site, Spread, choose, give_back};
 pub use error::ClaimError;
 pub use folder::VARIABLE;
 pub use jobserver::{Form, Jobserver};
+pub use memory::MemoryMover;
 use registry::{Plan, Registry};
 pub use state::{Holder, ProcessId, State};
 pub use steward::{Team, Tended};

@@ -8,7 +8,7 @@ use std::process::{self, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hearth_claim::{Claim, Constraints, Jobserver, move_threads};
+use hearth_claim::{Claim, Constraints, Jobserver, MemoryMover, move_threads};
 use hearth_sys::{descriptor, process as processes};
 use hearth_terminal::Failure;
 use hearth_text::cause;
@@ -89,9 +89,11 @@ pub(crate) fn look_after(arguments: &StewardArguments) -> Result<(), Failure> {
     let jobserver = jobserver(arguments, claim.cpus().len())?;
     let jobs = jobserver.map(|jobserver| Arc::new(Mutex::new(jobserver)));
     let for_team = jobs.clone();
+    let memory = MemoryMover::of(process);
     let mut before: Vec<usize> = Vec::new();
     let team = move |cpus: &[usize]| {
         move_threads(process, &before, cpus);
+        memory.follow(&before, cpus);
         before = cpus.to_vec();
         if let Some(jobs) = &for_team {
             let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
