@@ -32,6 +32,7 @@ mod model;
 mod outside;
 mod processes;
 mod registry;
+mod remade;
 mod state;
 mod steward;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use folder::VARIABLE;
 pub use jobserver::{Form, Jobserver};
 pub use memory::MemoryMover;
 use registry::{Plan, Registry};
+pub use remade::Remade;
 pub use state::{Holder, ProcessId, State};
 pub use steward::{Team, Tended};
 pub use threads::{move_own_threads, move_threads};
