@@ -8,9 +8,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hearth_claim::{
-    Claim, ClaimError, Constraints, Grant, MemoryMover, Tended, move_own_threads,
-};
+use hearth_claim::{Claim, ClaimError, Constraints, Grant, MemoryMover, Tended, move_own_threads};
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 
 thread_local! {

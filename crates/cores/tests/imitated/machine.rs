@@ -387,18 +387,21 @@ impl Inside {
                 threads.any(|(thread, is_ready)| *is_ready && self.is_in(thread.group, node))
             })
             .collect();
-        for at in 0..self.threads.len() {
-            if ready[at] && !self.threads[at].was_ready {
+        for (at, is_ready) in ready.iter().enumerate() {
+            if *is_ready && !self.threads[at].was_ready {
                 let least = self.least_time(self.threads[at].group);
                 self.threads[at].time = self.threads[at].time.max(least);
             }
         }
-        for at in 1..self.nodes.len() {
-            if has_ready[at] && !self.nodes[at].was_ready {
-                let least = self.least_time(self.nodes[at].parent.unwrap_or(0));
+        for (at, is_ready) in has_ready.into_iter().enumerate() {
+            if let Some(parent) = self.nodes[at].parent
+                && is_ready
+                && !self.nodes[at].was_ready
+            {
+                let least = self.least_time(parent);
                 self.nodes[at].time = self.nodes[at].time.max(least);
             }
-            self.nodes[at].was_ready = has_ready[at];
+            self.nodes[at].was_ready = is_ready;
         }
     }
 
