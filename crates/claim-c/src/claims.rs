@@ -8,7 +8,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hearth_claim::{Claim, ClaimError, Constraints, Grant, Tended, move_own_threads};
+use hearth_claim::{Claim, ClaimError, Constraints, Grant, MemoryMover, Tended, move_own_threads};
 use libc::{c_char, c_int, c_uint, c_void, size_t};
 
 thread_local! {
@@ -234,9 +234,11 @@ pub(crate) unsafe extern "C" fn hearth_claim_tend(
             })
         }
         None => {
+            let memory = MemoryMover::of_this_process();
             let mut before = Vec::new();
             plain.tend(move |cpus: &[usize]| {
                 move_own_threads(&before, cpus);
+                memory.follow(&before, cpus);
                 before = cpus.to_vec();
             })
         }

@@ -17,6 +17,8 @@ const OF_MACHINE: &str = "/run/hearth/claims";
 /// Places for a user's folder: in memory, and where there is no such place. Everybody may write
 /// there, and nothing depends on the environment: a user's programs must meet.
 const OF_USER: [&str; 2] = ["/dev/shm", "/tmp"];
+/// Number of the space of process numbers that has all processes: the kernel's own (`nsfs.h`).
+const ALL_PROCESSES: u64 = 0xEFFF_FFFC;
 
 /// Finds or makes the folder.
 pub(crate) fn find() -> Result<PathBuf, ClaimError> {
@@ -44,10 +46,18 @@ fn place() -> (PathBuf, bool) {
     if may_write(Path::new(OF_MACHINE)) {
         return (OF_MACHINE.into(), false);
     }
-    let name = format!("hearth-claims-{}", geteuid().as_raw());
+    let name = format!("hearth-claims-{}{}", geteuid().as_raw(), container());
     let mut places = OF_USER.iter().map(Path::new);
     let place = places.find(|place| may_write(place));
     (place.unwrap_or(Path::new(OF_USER[1])).join(name), true)
+}
+
+/// End of the folder's name for programs that have process numbers of their own, as in a container.
+/// They may share the place with others, but cannot tell whether those others' processes live.
+fn container() -> String {
+    let space = fs::metadata("/proc/self/ns/pid").map(|data| data.ino());
+    let own = space.ok().filter(|space| *space != ALL_PROCESSES);
+    own.map(|space| format!("-{space}")).unwrap_or_default()
 }
 
 /// Whether files can be made in a folder.

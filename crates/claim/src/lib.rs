@@ -26,11 +26,13 @@ mod folder;
 mod jobserver;
 mod kernel;
 mod member;
+mod memory;
 #[cfg(test)]
 mod model;
 mod outside;
 mod processes;
 mod registry;
+mod remade;
 mod state;
 mod steward;
 #[cfg(test)]
@@ -49,7 +51,9 @@ pub use constraints::{Constraints, Core, Site, Spread, choose, give_back};
 pub use error::ClaimError;
 pub use folder::VARIABLE;
 pub use jobserver::{Form, Jobserver};
+pub use memory::MemoryMover;
 use registry::{Plan, Registry};
+pub use remade::Remade;
 pub use state::{Holder, ProcessId, State};
 pub use steward::{Team, Tended};
 pub use threads::{move_own_threads, move_threads};
@@ -201,8 +205,15 @@ impl Claim {
     /// The registry cannot be used.
     pub fn retreat(&mut self, left: usize) -> Result<(), ClaimError> {
         let given = self.to_give_back(left);
-        self.retreat_from(&given)?;
-        self.wish_at_most(left)
+        let wish = self.wish.at_most(u32::try_from(left).unwrap_or(u32::MAX));
+        let quantity = wish.quantity();
+        self.registry.change(&mut |_, mut plan| {
+            plan.cores.retain(|core| !given.contains(core));
+            plan.wish = quantity;
+            plan
+        })?;
+        self.wish = wish;
+        Ok(())
     }
 
     /// The cores without which the claim has so many.

@@ -63,9 +63,20 @@ fn wanted(has: &[usize], from: &[usize], to: &[usize]) -> Vec<usize> {
 
 /// Threads of a process and of all its descendants.
 pub(crate) fn family(process: u32) -> Vec<u32> {
-    let mut family = Vec::new();
+    descend(process).1
+}
+
+/// A process and all its descendants.
+pub(crate) fn processes(process: u32) -> Vec<u32> {
+    descend(process).0
+}
+
+/// A process and its descendants, and the threads of all.
+fn descend(process: u32) -> (Vec<u32>, Vec<u32>) {
+    let (mut found, mut family) = (Vec::new(), Vec::new());
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
+        found.push(process);
         for thread in threads_of(&process.to_string()) {
             family.push(thread);
             let children = fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
@@ -77,7 +88,7 @@ pub(crate) fn family(process: u32) -> Vec<u32> {
             );
         }
     }
-    family
+    (found, family)
 }
 
 /// The threads of a process, by its name in `/proc`.

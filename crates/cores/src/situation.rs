@@ -12,6 +12,10 @@ use crate::load::{self, Busy, Session, Stat};
 /// Use of CPUs that no visible thread explains, below which it does not count: the kernel's own.
 const UNSEEN_MIN: f64 = 0.1;
 
+/// Ticks of one CPU that say as much of it as those of all CPUs together. In the usual window of
+/// 0.2 s a CPU has 20.
+const STEAL_TICKS: f64 = 10.0;
+
 /// Everything that decides about CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Situation {
@@ -119,6 +123,8 @@ impl Situation {
     /// Reads what the hypervisor took, and CPU time that no visible program used.
     fn read_cpus(&mut self, before: &[CpuTimes], after: &[CpuTimes], own: f64) {
         let (mut used, mut idle) = (0.0, 0.0);
+        // Ticks that were wanted of each CPU, and those of them that were stolen.
+        let mut ticks: Vec<(usize, f64, f64)> = Vec::new();
         for now in after {
             let Some(then) = before.iter().find(|then| then.core == now.core) else {
                 continue;
@@ -129,12 +135,12 @@ impl Situation {
             }
             let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / all as f64;
             let (resting, stolen) = (share(now.idle, then.idle), share(now.steal, then.steal));
-            // Only time that somebody wants is stolen.
-            let wanted = (1.0 - resting).max(f64::MIN_POSITIVE);
-            self.stolen.insert(now.core, (stolen / wanted).min(1.0));
+            let all = all as f64;
+            ticks.push((now.core, (1.0 - resting) * all, stolen * all));
             used += 1.0 - resting - stolen;
             idle += resting;
         }
+        self.stolen = stolen(&ticks);
         let seen: f64 = self.busy.iter().map(|one| one.used).sum();
         let unseen = used - seen - own;
         if unseen >= UNSEEN_MIN {
@@ -265,6 +271,21 @@ impl Situation {
             _ => Place::Both,
         }
     }
+}
+
+/// The part of each CPU's time that the hypervisor takes while it is wanted, by ticks that were
+/// wanted and those of them that were stolen. Of a CPU that few wanted little is seen; it is taken
+/// to lose as much as all together.
+fn stolen(ticks: &[(usize, f64, f64)]) -> HashMap<usize, f64> {
+    let (wanted, stolen) = ticks.iter().fold((0.0, 0.0), |sum, (_, wanted, stolen)| {
+        (sum.0 + wanted, sum.1 + stolen)
+    });
+    let overall = stolen / f64::max(wanted, STEAL_TICKS);
+    let part = |(cpu, wanted, stolen): &(usize, f64, f64)| {
+        let part = (stolen + STEAL_TICKS * overall) / (wanted + STEAL_TICKS);
+        (*cpu, part.min(1.0))
+    };
+    ticks.iter().map(part).collect()
 }
 
 /// For each of others the lesser of its shares.

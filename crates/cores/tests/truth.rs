@@ -18,6 +18,8 @@ const ROLE: &str = "HEARTH_TEST_ROLE";
 /// Time for the estimate, and for the truth.
 const WINDOW: Duration = Duration::from_millis(200);
 const TRUTH: Duration = Duration::from_millis(500);
+/// Longest time of an estimate, with what it reads before and after the window.
+const ESTIMATE_MAX: Duration = Duration::from_secs(1);
 /// Largest difference between both, in CPUs. On two CPUs a whole one would say nothing.
 const NEAR: f64 = 0.25;
 
@@ -101,7 +103,9 @@ fn child() {
     }
     // Neighbours need a moment to begin.
     thread::sleep(Duration::from_millis(100));
+    let begin = Instant::now();
     let cores = Cores::measured(WINDOW);
+    assert!(begin.elapsed() < ESTIMATE_MAX, "{:?}", begin.elapsed());
     let truth = run(cores.allowed.len(), 1.0, Some(TRUTH));
     let _ = writeln!(io::stdout(), "\nfound {} {truth}", cores.obtainable);
 }

@@ -192,6 +192,34 @@ pub fn set_mapping(mapping: &mut Mapping, policy: &Policy) -> Result<(), Refused
     }
 }
 
+/// Moves the pages of a process that lie on some nodes to others, the first node's to the first and
+/// so on. Pages that other processes share stay. Number of pages that could not be moved.
+///
+/// # Errors
+/// A node does not exist or is not that process's, the process is another user's, or the kernel
+/// has no NUMA support.
+pub fn migrate(process: u32, from: &[usize], to: &[usize]) -> Result<usize, Refused> {
+    let action = "move the pages of";
+    let object = || format!("process {process}");
+    let next = "leave memory where it is";
+    let masks = mask_of(from).zip(mask_of(to));
+    let number = libc::c_int::try_from(process).ok();
+    let Some(((from, to), number)) = masks.zip(number) else {
+        return Err(Refused::because(action, object(), Reason::Invalid, next));
+    };
+    // SAFETY: both masks have the length passed, and are only read.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_migrate_pages,
+            number,
+            MASK_BITS,
+            from.as_ptr(),
+            to.as_ptr(),
+        )
+    };
+    usize::try_from(result).map_err(|_| Refused::last(action, object(), next))
+}
+
 /// The node of each page of a mapping, in order. None for a page without memory behind it.
 ///
 /// # Errors

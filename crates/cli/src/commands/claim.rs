@@ -131,7 +131,11 @@ fn jobserver(
         JobserverForm::Fifo => Form::Fifo,
     };
     let made = Jobserver::new(form, claim.folder()).and_then(|mut jobserver| {
-        jobserver.allow(grant.cpus.len())?;
+        // What is in a named pipe is lost when nobody has it open, as between the start of the
+        // command and that of the steward. So the steward fills it.
+        if form == Form::Pipe {
+            jobserver.allow(grant.cpus.len())?;
+        }
         Ok(jobserver)
     });
     made.map(Some).map_err(|error| {

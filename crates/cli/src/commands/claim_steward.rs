@@ -8,7 +8,7 @@ use std::process::{self, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hearth_claim::{Claim, Constraints, Jobserver, move_threads};
+use hearth_claim::{Claim, Constraints, Jobserver, MemoryMover, move_threads};
 use hearth_sys::{descriptor, process as processes};
 use hearth_terminal::Failure;
 use hearth_text::cause;
@@ -89,9 +89,11 @@ pub(crate) fn look_after(arguments: &StewardArguments) -> Result<(), Failure> {
     let jobserver = jobserver(arguments, claim.cpus().len())?;
     let jobs = jobserver.map(|jobserver| Arc::new(Mutex::new(jobserver)));
     let for_team = jobs.clone();
+    let memory = MemoryMover::of(process);
     let mut before: Vec<usize> = Vec::new();
     let team = move |cpus: &[usize]| {
         move_threads(process, &before, cpus);
+        memory.follow(&before, cpus);
         before = cpus.to_vec();
         if let Some(jobs) = &for_team {
             let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,20 +117,25 @@ pub(crate) fn look_after(arguments: &StewardArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The server of job tokens that the process before made and filled.
+/// The server of job tokens that the process before made. It has filled a pipe, but no named pipe.
 fn jobserver(arguments: &StewardArguments, jobs: usize) -> Result<Option<Jobserver>, Failure> {
     let made = match (arguments.pipe, &arguments.fifo) {
         (Some((read, write)), _) => {
             let read = descriptor::inherited(read);
             let ends = read.and_then(|read| Ok((read, descriptor::inherited(write)?)));
-            ends.and_then(|(read, write)| Jobserver::with_pipe(read, write))
+            let pipe = ends.and_then(|(read, write)| Jobserver::with_pipe(read, write));
+            pipe.map(|mut jobserver| {
+                jobserver.adopt(u32::try_from(jobs.saturating_sub(1)).unwrap_or(u32::MAX));
+                jobserver
+            })
         }
-        (None, Some(path)) => Jobserver::with_fifo(path.clone()),
+        (None, Some(path)) => Jobserver::with_fifo(path.clone()).and_then(|mut jobserver| {
+            jobserver.allow(jobs)?;
+            Ok(jobserver)
+        }),
         (None, None) => return Ok(None),
     };
-    let mut jobserver = made.map_err(|error| {
+    made.map(Some).map_err(|error| {
         Failure::environment(format!("cannot serve job tokens: {}", cause(&error)))
-    })?;
-    jobserver.adopt(u32::try_from(jobs.saturating_sub(1)).unwrap_or(u32::MAX));
-    Ok(Some(jobserver))
+    })
 }
