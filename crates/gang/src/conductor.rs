@@ -8,6 +8,7 @@ use hearth_sys::clock::steady_ns;
 
 use crate::conducted::Conducted;
 use crate::error::GangError;
+use crate::mend;
 use crate::plan::{Rota, SetId, Turn};
 use crate::registry::{Baton, Registry, STALLED_NS};
 
@@ -43,12 +44,6 @@ impl Conductor {
             turned_ns: steady_ns(),
             slice: CALM,
         }))
-    }
-
-    /// Whether a set waits for another, so that members would stay held if this process were
-    /// killed.
-    pub(crate) fn has_several(&self) -> bool {
-        self.sets.len() > 1
     }
 
     /// Ends the turn and begins the next. Time until that one is to end.
@@ -141,6 +136,7 @@ impl Conductor {
             if let Some(mut set) = self.sets.remove(&id) {
                 set.release();
                 if !set.entry.is_alive() {
+                    mend::end(&set.entry.description, &set.entry.table);
                     self.registry.remove(id);
                 }
             }

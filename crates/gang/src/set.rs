@@ -105,7 +105,8 @@ impl Set {
             is_inside: true,
             ..joining
         };
-        let (file, table) = registry.join(&description)?;
+        let (_, table) = registry.prepare(description.id)?;
+        let file = registry.announce(&description)?;
         let member = Member::of(&registry, description.id)
             .ok_or_else(|| GangError::file(&folder, std::io::ErrorKind::NotFound.into()))?;
         let is_over = Arc::new(AtomicBool::new(false));

@@ -40,6 +40,10 @@ fn main() -> ExitCode {
         test("threads_of_programs_join", joined),
         test("names_are_found_and_unique", names),
     ];
+    for back_end in [BackEnd::Stop, BackEnd::Freezer] {
+        let name = format!("held_without_a_registry_by_{}", back_end.name());
+        trials.push(test(&name, move || without_registry(back_end)));
+    }
     for back_end in BackEnd::ALL {
         let name = format!("two_gangs_run_apart_by_{}", back_end.name());
         trials.push(test(&name, move || apart(back_end)));
@@ -100,9 +104,7 @@ struct Killed(Child);
 impl Drop for Killed {
     fn drop(&mut self) {
         // A gang's command outlives the process that made it.
-        let path = format!("/proc/{0}/task/{0}/children", self.0.id());
-        let children = fs::read_to_string(path).unwrap_or_default();
-        for child in children.split_whitespace().flat_map(str::parse) {
+        for child in children(self.0.id()) {
             kill(child, Signal::KILL);
         }
         let _ = self.0.kill();
@@ -227,12 +229,7 @@ fn all_killed() {
     let (mut second, other) = folder.script(&options, "second", "sh -c 'while :; do :; done'; :");
     let _ends = [Ends(one), Ends(other)];
     turns_go_on(&folder);
-    let inner = |process: u32| -> Vec<u32> {
-        let path = format!("/proc/{process}/task/{process}/children");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.split_whitespace().flat_map(str::parse).collect()
-    };
-    let children: Vec<u32> = [inner(one), inner(other)].concat();
+    let children: Vec<u32> = [children(one), children(other)].concat();
     let _inner: Vec<Ends> = children.iter().map(|one| Ends(*one)).collect();
     assert_eq!(children.len(), 2);
     wait_for("a stopped member", || {
@@ -248,6 +245,81 @@ fn all_killed() {
         runs_on(child);
     }
     assert!(folder.gangs().sets.is_empty());
+}
+
+/// The process of a gang whose members are held is killed, with the one that conducts, and the
+/// registry is removed at the same moment: only what their keepers were handed is left.
+fn without_registry(back_end: BackEnd) {
+    if !works(back_end) {
+        return;
+    }
+    let folder = Folder::new(&format!("gone-{}", back_end.name()));
+    // Turns are long, so that the one who is held at the look is so at the kill.
+    let options = format!(
+        "isolate,slice=300,cores={},back_end={}",
+        cpus(),
+        back_end.name()
+    );
+    let script = "sh -c 'while :; do :; done'; :";
+    let (mut first, one) = folder.script(&options, "first", script);
+    let (mut second, other) = folder.script(&options, "second", script);
+    let _ends = [Ends(one), Ends(other)];
+    turns_go_on(&folder);
+    let children = [children(one), children(other)].concat();
+    let _inner: Vec<Ends> = children.iter().map(|one| Ends(*one)).collect();
+    assert_eq!(children.len(), 2);
+    let groups: Vec<PathBuf> = folder
+        .gangs()
+        .sets
+        .iter()
+        .filter_map(|set| set.description.group.clone())
+        .collect();
+    wait_for("a member that is held", || {
+        let sets = folder.gangs().sets;
+        sets.iter().any(|set| !set.is_on).then_some(())
+    });
+    for child in [&mut first, &mut second] {
+        child.0.kill().expect("it is ours");
+    }
+    // At once, and whole: somebody may be about to write into it.
+    let gone = folder.0.with_extension("gone");
+    fs::rename(&folder.0, &gone).expect("it is ours");
+    let _gone = Folder(gone);
+    for child in [&mut first, &mut second] {
+        child.0.wait().expect("it ends");
+    }
+    for child in children {
+        let before = ran_ns(child);
+        wait_for("a process that goes on", || {
+            (ran_ns(child) > before + 50_000_000).then_some(())
+        });
+    }
+    for group in groups {
+        wait_for("the end of the group", || (!group.exists()).then_some(()));
+    }
+}
+
+/// CPU time of a process's first thread.
+fn ran_ns(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().flat_map(str::parse).collect()
+}
+
+/// Whether a back end works here. Tells if it does not.
+fn works(back_end: BackEnd) -> bool {
+    let tried = probe().into_iter().find(|one| one.back_end == back_end);
+    let obstacle = tried.and_then(|one| one.obstacle);
+    if let Some(why) = &obstacle {
+        tell(&format!("{} does not work here: {why}", back_end.name()));
+    }
+    obstacle.is_none()
 }
 
 fn stalled() {
@@ -409,9 +481,7 @@ fn pair(folder: &Folder, options: Option<&str>, kind: &str, seconds: &str) -> [S
 }
 
 fn apart(back_end: BackEnd) {
-    let tried = probe().into_iter().find(|one| one.back_end == back_end);
-    if let Some(why) = tried.and_then(|one| one.obstacle) {
-        tell(&format!("{} does not work here: {why}", back_end.name()));
+    if !works(back_end) {
         return;
     }
     let is_deep = std::env::var_os("HEARTH_TEST_DEEP").is_some();
