@@ -153,7 +153,9 @@ impl Running {
             return Ok(status);
         }
         loop {
-            release_if_stalled(&self.registry, &self.description, &self.table);
+            if self.conductor.is_none() {
+                release_if_stalled(&self.registry, &self.description, &self.table);
+            }
             let pause = step(&self.registry, &mut self.conductor);
             if self.keeper.is_none() {
                 self.start_keeper(keeper);

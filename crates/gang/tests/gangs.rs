@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         test("who_is_killed_leaves_nobody_held", killed),
         test("all_killed_at_once_leave_nobody_held", all_killed),
         test("a_stopped_conductor_holds_nobody", stalled),
+        test("long_turns_last", long_turns),
         test("what_its_user_stopped_stays_stopped", left_alone),
         test("a_key_at_the_terminal_ends_all", interrupted),
         test("processes_may_come_and_go", forks),
@@ -335,6 +336,25 @@ fn stalled() {
     kill(conductor, Signal::CONT);
     turns_go_on(&folder);
     let _ends = [Ends(one), Ends(other)];
+}
+
+/// Turns may be longer than the time after which a silent conductor counts as stopped.
+fn long_turns() {
+    let folder = Folder::new("long-turns");
+    let options = format!("isolate,slice=4000,cores={},back_end=stop", cpus());
+    let (_first, one) = folder.script(&options, "first", BUSY);
+    let (_second, other) = folder.script(&options, "second", BUSY);
+    let held = wait_for("a stopped member", || {
+        [one, other].into_iter().find(|one| state(*one) == 'T')
+    });
+    // It waits for a whole turn, once the other's ends and its own has passed.
+    wait_for("its turn", || (state(held) != 'T').then_some(()));
+    wait_for("the turn's end", || (state(held) == 'T').then_some(()));
+    let until = Instant::now() + Duration::from_millis(2500);
+    while Instant::now() < until {
+        assert_eq!(state(held), 'T');
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn left_alone() {
