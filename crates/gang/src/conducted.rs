@@ -456,3 +456,97 @@ impl Conducted {
 fn is_ours(thread: u32, home: &[usize], given: &BTreeSet<Vec<usize>>) -> bool {
     affinity::allowed_of(thread).is_ok_and(|cpus| cpus == home || given.contains(&cpus))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::description::Description;
+    use crate::plan::SetId;
+    use crate::registry::Registry;
+
+    /// A process and its child, killed at the end.
+    struct Pair {
+        outer: Child,
+        inner: u32,
+    }
+
+    impl Pair {
+        fn start() -> Pair {
+            let mut command = Command::new("sh");
+            // A script's background processes have no input unless they are given one.
+            command.args(["-c", "exec 3<&0; sh -c 'echo $$; read -r line' <&3 & wait"]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut outer = command.spawn().expect("it starts");
+            let mut line = String::new();
+            let output = outer.stdout.as_mut().expect("its output");
+            let read = BufReader::new(output).read_line(&mut line);
+            read.expect("its child's number");
+            let inner = line.trim().parse().expect("a number");
+            Pair { outer, inner }
+        }
+    }
+
+    impl Drop for Pair {
+        fn drop(&mut self) {
+            let inner = i32::try_from(self.inner).ok().and_then(Pid::from_raw);
+            let _ = rustix::process::kill_process(inner.expect("a number"), Signal::KILL);
+            let _ = self.outer.kill();
+            let _ = self.outer.wait();
+        }
+    }
+
+    fn wait_until(process: u32, is_stopped: bool) {
+        let begin = Instant::now();
+        while tree::stat(process).is_some_and(|stat| (stat.state == b'T') != is_stopped) {
+            assert!(begin.elapsed().as_secs() < 60, "process {process} is not");
+            std::thread::yield_now();
+        }
+    }
+
+    /// It has joined the registry after the conductor looked there, and is stopped as a member of
+    /// the set around. Once it is known to have a set it is a member of none, and has to go on.
+    #[test]
+    fn a_process_that_makes_a_set_while_it_is_held_goes_on() {
+        let pair = Pair::start();
+        let folder = std::env::temp_dir().join(format!("hearth-held-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("it is new");
+        let registry = Registry::in_folder(&folder);
+        let id = SetId {
+            process: pair.outer.id(),
+            nth: 0,
+        };
+        let description = Description {
+            id,
+            name: "outer".to_owned(),
+            cores: 1,
+            fills: true,
+            within: None,
+            back_end: BackEnd::Stop,
+            slice: Duration::from_millis(20),
+            cpus: affinity::allowed(),
+            group: None,
+            is_inside: false,
+        };
+        registry.prepare(id).expect("a registry");
+        let _lock = registry.announce(&description).expect("a registry");
+        let entry = registry.entry(id).expect("a set");
+        let mut around = Around {
+            outsiders: BTreeSet::new(),
+            births: Births::open(),
+        };
+        let mut set = Conducted::new(entry, &around);
+        assert!(set.processes.contains_key(&pair.inner));
+        set.hold();
+        wait_until(pair.inner, true);
+        // What the conductor learns in its next turn.
+        around.outsiders.insert(pair.inner);
+        set.look(&around);
+        assert!(set.processes.is_empty());
+        wait_until(pair.inner, false);
+        std::fs::remove_dir_all(&folder).expect("it is ours");
+    }
+}

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         test("a_key_at_the_terminal_ends_all", interrupted),
         test("processes_may_come_and_go", forks),
         test("inner_gangs_have_turns_of_the_outer", nested),
+        test("gangs_are_made_while_others_have_their_turn", made_inside),
         test("threads_of_programs_join", joined),
         test("names_are_found_and_unique", names),
     ];
@@ -443,6 +444,26 @@ fn nested() {
     assert!(ended.success());
     for name in ["a", "b"] {
         assert!(read(Path::new(&format!("{busy}-{name}"))).rounds > 0);
+    }
+}
+
+/// Members of two gangs make gangs of their own, one after the other: again and again one is held
+/// between the moment when it makes its set and the one when the conductor knows of it.
+fn made_inside() {
+    let folder = Folder::new("made-inside");
+    let program = std::env::current_exe().expect("this program");
+    let all = cpus();
+    let children = ["a", "b"].map(|name| {
+        let options = format!("isolate,slice=2,cores={all},name={name},back_end=stop");
+        let inner = format!("cores={all},slice=2,within={name},back_end=stop");
+        let inner = format!("{} gang {inner} true", program.display());
+        let script =
+            format!("i=0; while [ $i -lt 40 ]; do {inner} || exit 1; i=$((i+1)); done; exit 5");
+        folder.script(&options, name, &script).0
+    });
+    for mut child in children {
+        let ended = wait_for("the end", || child.0.try_wait().expect("it is ours"));
+        assert_eq!(ended.code(), Some(5));
     }
 }
 
