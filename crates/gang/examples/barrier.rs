@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // In memory, where registries are: what is written to a disk's file waits for the disk at times.
+    // In memory, where registries are: writing to a file on a disk waits for the disk at times.
     let memory = Path::new("/dev/shm");
     let place = match memory.is_dir() {
         true => memory.to_owned(),

@@ -72,7 +72,8 @@ pub(crate) fn times(process: u32, thread: u32) -> Option<(u64, u64)> {
 }
 
 /// The number that was given last to a process or thread, as `/proc/loadavg` has it at its end.
-/// While it stays the same nobody is born, so that one short read saves looking through all members.
+/// While it stays the same nobody is born, so that one short read saves looking through all
+/// members.
 #[derive(Debug)]
 pub(crate) struct Births(Option<File>);
 
