@@ -6,23 +6,30 @@ use std::time::Duration;
 use hearth_claim::{Constraints, Core, Site, choose, this_site};
 use hearth_sys::clock::steady_ns;
 
-use crate::conducted::Conducted;
+use crate::conducted::{Around, Conducted};
 use crate::error::GangError;
+use crate::mend;
 use crate::plan::{Rota, SetId, Turn};
 use crate::registry::{Baton, Registry, STALLED_NS};
+use crate::tree::Births;
 
 /// Time between two looks at the registry while no set has to wait for another.
 const CALM: Duration = Duration::from_millis(50);
+/// Time between two signs of life in longer turns.
+const BEAT_EVERY: Duration = Duration::from_millis(STALLED_NS / 4_000_000);
 
 /// Sets and their turns. Dropped, it lets all members go, and another process may conduct.
 pub(crate) struct Conductor {
     registry: Registry,
     baton: Baton,
     site: Site,
+    around: Around,
     sets: BTreeMap<SetId, Conducted>,
     rota: Rota,
     turn: Turn,
     turned_ns: u64,
+    /// The last sign of life.
+    beaten_ns: u64,
     slice: Duration,
 }
 
@@ -37,31 +44,49 @@ impl Conductor {
             registry: registry.clone(),
             baton,
             site,
+            around: Around {
+                outsiders: BTreeSet::new(),
+                births: Births::open(),
+            },
             sets: BTreeMap::new(),
             rota: Rota::default(),
             turn: Turn::default(),
             turned_ns: steady_ns(),
-            slice: CALM,
+            beaten_ns: steady_ns(),
+            // The first turn begins at once.
+            slice: Duration::ZERO,
         }))
     }
 
-    /// Whether a set waits for another, so that members would stay held if this process were
-    /// killed.
-    pub(crate) fn has_several(&self) -> bool {
-        self.sets.len() > 1
-    }
-
-    /// Ends the turn and begins the next. Time until that one is to end.
-    pub(crate) fn turn(&mut self) -> Result<Duration, GangError> {
-        let late = steady_ns().saturating_sub(self.turned_ns);
-        if late > STALLED_NS / 2 {
+    /// Ends the turn, if it is over, and begins the next. Time until the next call.
+    pub(crate) fn step(&mut self) -> Result<Duration, GangError> {
+        let now = steady_ns();
+        let silent = now.saturating_sub(self.beaten_ns);
+        self.beaten_ns = now;
+        self.baton.beat();
+        if silent > STALLED_NS / 2 {
             // We were stopped, and sets have let their members go meanwhile. Begin anew.
             for set in self.sets.values_mut() {
                 set.release();
             }
+            self.slice = Duration::ZERO;
         }
-        self.baton.beat();
-        let outsiders = self.update()?;
+        let gone = Duration::from_nanos(now.saturating_sub(self.turned_ns));
+        let left = match self.slice.saturating_sub(gone) {
+            Duration::ZERO => self.turn()?,
+            left => left,
+        };
+        Ok(left.min(BEAT_EVERY))
+    }
+
+    /// Ends the turn and begins the next. Time until that one is to end.
+    fn turn(&mut self) -> Result<Duration, GangError> {
+        self.update()?;
+        // Before the switch, after which each microsecond of work here is one in which the set that
+        // has its turn is not whole.
+        for set in self.sets.values_mut().filter(|set| set.is_on) {
+            set.account(self.slice, &self.around);
+        }
         let asks: Vec<_> = self.sets.values().map(Conducted::ask).collect();
         let cores = self.site.cores().to_vec();
         let site = &self.site;
@@ -94,6 +119,7 @@ impl Conductor {
         for (id, set) in &mut self.sets {
             if set.is_on && !placed.contains_key(id) {
                 set.hold();
+                set.end(begin);
                 ended.push(*id);
             }
         }
@@ -111,7 +137,7 @@ impl Conductor {
                 set.begin(end);
                 set.entry.table.add_switch(end - begin);
             } else if set.is_on || ended.contains(id) {
-                set.settle(begin, slice, &outsiders);
+                set.catch_up(slice, &self.around);
             }
         }
         let elapsed = begin.saturating_sub(self.turned_ns);
@@ -126,8 +152,8 @@ impl Conductor {
         Ok(self.slice.saturating_sub(gone))
     }
 
-    /// Learns which sets there are. Returns processes that belong to no set: those that made sets.
-    fn update(&mut self) -> Result<BTreeSet<u32>, GangError> {
+    /// Learns which sets there are, and which processes belong to none: those that made sets.
+    fn update(&mut self) -> Result<(), GangError> {
         let ids: BTreeSet<SetId> = self.registry.ids()?.into_iter().collect();
         let gone: Vec<SetId> = self
             .sets
@@ -141,25 +167,25 @@ impl Conductor {
             if let Some(mut set) = self.sets.remove(&id) {
                 set.release();
                 if !set.entry.is_alive() {
+                    mend::end(&set.entry.description, &set.entry.table);
                     self.registry.remove(id);
                 }
             }
         }
-        let mut outsiders = BTreeSet::new();
-        for id in &ids {
-            outsiders.insert(id.process);
-        }
-        outsiders.extend(self.sets.values().map(|set| set.entry.table.keeper()));
+        let keepers = self.sets.values().map(|set| set.entry.table.keeper());
+        let owners = ids.iter().map(|id| id.process);
+        self.around.outsiders = owners.chain(keepers).collect();
         if ids.iter().any(|id| !self.sets.contains_key(id)) {
             for entry in self.registry.entries()? {
                 let id = entry.description.id;
-                outsiders.insert(entry.table.keeper());
+                self.around.outsiders.insert(entry.table.keeper());
                 if !self.sets.contains_key(&id) && !entry.table.is_suspended() {
-                    self.sets.insert(id, Conducted::new(entry, &outsiders));
+                    let set = Conducted::new(entry, &self.around);
+                    self.sets.insert(id, set);
                 }
             }
         }
-        Ok(outsiders)
+        Ok(())
     }
 }
 

@@ -9,8 +9,8 @@
 //!
 //! Reading order: [`plan`] (which sets run next, and where; pure), `conductor`, `conducted` (a set
 //! as the conductor has it), `run` and `set` (as users make them), `member` (the gate), `registry`,
-//! `table` (what sets share), `mend` (when the conductor is killed), [`witness`] (how well it
-//! works).
+//! `table` (what sets share), `mend` and `keeper` (when somebody is killed), [`witness`] (how well
+//! it works).
 //!
 //! ```no_run
 //! use hearth_gang::Set;
@@ -38,6 +38,7 @@ mod description;
 mod error;
 mod folder;
 mod group;
+mod keeper;
 mod member;
 mod mend;
 pub mod plan;
@@ -54,9 +55,9 @@ use std::path::{Path, PathBuf};
 pub use description::{BackEnd, Description};
 pub use error::GangError;
 pub use folder::VARIABLE as FOLDER_VARIABLE;
+pub use keeper::keep;
 pub use member::{Member, VARIABLE as MEMBER_VARIABLE};
 pub use probe::{Tried, probe};
-pub use run::keep;
 pub use set::{Joined, SLICE, Set};
 pub use table::Account;
 

@@ -34,6 +34,14 @@ pub(crate) fn release(description: &Description, table: &Table) {
     table.set_moved_threads(std::iter::empty());
 }
 
+/// Lets the members of a set go whose process has ended, and takes their group away.
+pub(crate) fn end(description: &Description, table: &Table) {
+    release(description, table);
+    if let Some(folder) = &description.group {
+        group::remove(folder);
+    }
+}
+
 fn go_on(number: u32, began: u32) {
     let number_signed = i32::try_from(number).ok().and_then(Pid::from_raw);
     let descriptor = number_signed.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());

@@ -16,7 +16,6 @@ use hearth_sys::shared::Words;
 
 use crate::description::{Description, parse_id};
 use crate::error::GangError;
-use crate::group;
 use crate::mend;
 use crate::plan::SetId;
 use crate::table::{BYTES, Table};
@@ -103,9 +102,8 @@ impl Registry {
         file.map_err(|error| GangError::file(path, error))
     }
 
-    /// Makes the files of a set of this process. It lasts until the returned file is closed.
-    pub(crate) fn join(&self, description: &Description) -> Result<(File, Table), GangError> {
-        let id = description.id;
+    /// Makes a set's words, which nobody looks at before [`Registry::announce`].
+    pub(crate) fn prepare(&self, id: SetId) -> Result<(File, Table), GangError> {
         // What a process of the same number left behind.
         self.remove(id);
         let words = self.words_path(id);
@@ -113,6 +111,12 @@ impl Registry {
         file.set_len(BYTES)
             .map_err(|error| GangError::file(&words, error))?;
         let table = map(&file, &words)?;
+        Ok((file, table))
+    }
+
+    /// Makes a set of this process known. It lasts until the returned file is closed.
+    pub(crate) fn announce(&self, description: &Description) -> Result<File, GangError> {
+        let id = description.id;
         // Locked before it has its name: whoever sees the file finds it locked.
         let draft = self.path(id, "draft");
         let file = self.open(&draft, true)?;
@@ -121,7 +125,7 @@ impl Registry {
             .and_then(|()| file_lock::try_lock(&file))
             .and_then(|_| fs::rename(&draft, self.path(id, "set")));
         done.map_err(|error| GangError::file(&draft, error))?;
-        Ok((file, table))
+        Ok(file)
     }
 
     /// Removes the files of a set.
@@ -168,10 +172,7 @@ impl Registry {
             match self.entry(id) {
                 Some(entry) if entry.is_alive() => living.push(entry),
                 Some(entry) => {
-                    mend::release(&entry.description, &entry.table);
-                    if let Some(folder) = &entry.description.group {
-                        group::remove(folder);
-                    }
+                    mend::end(&entry.description, &entry.table);
                     self.remove(id);
                 }
                 // Of a process that is about to join, or nonsense that harms nobody.

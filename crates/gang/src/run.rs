@@ -1,10 +1,10 @@
 //! Commands as sets: their process starts the command, passes signals on, and divides the time if
 //! nobody else does.
 
-use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use hearth_sys::{process, signal};
@@ -15,6 +15,7 @@ use crate::description::{BackEnd, Description};
 use crate::error::GangError;
 use crate::folder;
 use crate::group;
+use crate::keeper::Keeper;
 use crate::member;
 use crate::mend;
 use crate::probe;
@@ -22,6 +23,8 @@ use crate::registry::Registry;
 use crate::set::{Set, release_if_stalled, step};
 use crate::table::Table;
 
+/// Number of keepers that are started at most: one that ends by itself would do so again.
+const KEEPERS_MAX: u32 = 10;
 /// Signals that are passed on if they were sent to this process alone.
 const PASSED_ON: [i32; 7] = [
     signal::INTERRUPT,
@@ -38,9 +41,8 @@ impl Set {
     /// those that these start. To be called by the first and only thread of a process: it changes
     /// the process's signals, adopts orphans of the set, and reaps all children.
     ///
-    /// `keeper` starts a process that calls [`keep`] with the registry's folder and its standard
-    /// input. It is started if this process has to divide the time, and lets everybody go should
-    /// this process be killed.
+    /// `keeper` starts a process that calls [`keep`](crate::keep) with the registry's folder, its
+    /// standard input and its standard output. It lets everybody go should this process be killed.
     ///
     /// # Errors
     /// The registry cannot be used, the command cannot be started, no back end works, or there is
@@ -68,15 +70,22 @@ impl Set {
         if back_end == BackEnd::Freezer {
             description.group = Some(make_group(&description)?);
         }
-        let joined = registry.join(&description);
-        let (_file, table) = joined.inspect_err(|_| remove_group(&description))?;
+        let prepared = registry.prepare(description.id);
+        let (words, table) = prepared.inspect_err(|_| remove_group(&description))?;
+        // Dropped last: the set has ended when its lock does.
+        let _file;
         let mut running = Running {
             registry,
             description,
             table,
+            words,
             conductor: None,
             keeper: None,
+            keepers: 0,
         };
+        // Before anybody can hold a member.
+        running.start_keeper(&keeper);
+        _file = running.registry.announce(&running.description)?;
         running.run(command, &name, &keeper)
     }
 }
@@ -99,8 +108,12 @@ struct Running {
     registry: Registry,
     description: Description,
     table: Table,
+    /// The file of the table.
+    words: File,
     conductor: Option<Conductor>,
-    keeper: Option<Child>,
+    keeper: Option<Keeper>,
+    /// Number of keepers that were started.
+    keepers: u32,
 }
 
 impl Running {
@@ -140,13 +153,12 @@ impl Running {
             return Ok(status);
         }
         loop {
-            release_if_stalled(&self.registry, &self.description, &self.table);
+            if self.conductor.is_none() {
+                release_if_stalled(&self.registry, &self.description, &self.table);
+            }
             let pause = step(&self.registry, &mut self.conductor);
-            if self.keeper.is_none() && self.conductor.as_ref().is_some_and(Conductor::has_several)
-            {
-                self.keeper = start_keeper(keeper(self.registry.folder()));
-                let number = self.keeper.as_ref().map_or(0, Child::id);
-                self.table.set_keeper(number);
+            if self.keeper.is_none() {
+                self.start_keeper(keeper);
             }
             let end = Instant::now() + pause;
             loop {
@@ -158,6 +170,17 @@ impl Running {
                     return Ok(status);
                 }
             }
+        }
+    }
+
+    /// Starts a keeper, also in place of one that was killed.
+    fn start_keeper(&mut self, keeper: &dyn Fn(&Path) -> Command) {
+        if self.keepers < KEEPERS_MAX {
+            self.keepers += 1;
+            let command = keeper(self.registry.folder());
+            self.keeper = Keeper::start(command, &self.description, &self.words);
+            let number = self.keeper.as_ref().map_or(0, Keeper::number);
+            self.table.set_keeper(number);
         }
     }
 
@@ -204,7 +227,7 @@ impl Running {
             if number == child {
                 ended = Some(ExitStatus::from_raw(status.as_raw()));
             }
-            if self.keeper.as_ref().map(Child::id) == Some(number) {
+            if self.keeper.as_ref().map(Keeper::number) == Some(number) {
                 self.keeper = None;
             }
         }
@@ -218,34 +241,8 @@ impl Drop for Running {
         self.registry.remove(self.description.id);
         mend::release(&self.description, &self.table);
         remove_group(&self.description);
-        if let Some(mut keeper) = self.keeper.take() {
-            drop(keeper.stdin.take());
-            let _ = keeper.wait();
+        if let Some(keeper) = self.keeper.take() {
+            keeper.end();
         }
     }
-}
-
-fn start_keeper(mut command: Command) -> Option<Child> {
-    // A group of its own: keys at the terminal are not for it.
-    command.process_group(0).stdin(Stdio::piped());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().ok()
-}
-
-/// Waits until the input ends, which another process holds open as long as it lives, and then lets
-/// the members of all sets go, unless somebody divides the time again.
-///
-/// # Errors
-/// The registry cannot be used.
-pub fn keep(folder: &Path, mut input: impl Read) -> Result<(), GangError> {
-    for one in PASSED_ON {
-        signal::ignore(one);
-    }
-    let mut byte = [0];
-    while matches!(input.read(&mut byte), Ok(read) if read > 0) {}
-    let registry = Registry::in_folder(folder);
-    if let Some(_baton) = registry.take_baton()? {
-        registry.release_all()?;
-    }
-    Ok(())
 }

@@ -105,7 +105,8 @@ impl Set {
             is_inside: true,
             ..joining
         };
-        let (file, table) = registry.join(&description)?;
+        let (_, table) = registry.prepare(description.id)?;
+        let file = registry.announce(&description)?;
         let member = Member::of(&registry, description.id)
             .ok_or_else(|| GangError::file(&folder, std::io::ErrorKind::NotFound.into()))?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -218,7 +219,7 @@ fn conduct_if_need_be(registry: &Registry, is_over: &AtomicBool) {
     }
 }
 
-/// A turn if this process conducts; otherwise a look whether it has to. Time until the next step.
+/// A step if this process conducts; otherwise a look whether it has to. Time until the next step.
 pub(crate) fn step(registry: &Registry, conductor: &mut Option<Conductor>) -> Duration {
     if conductor.is_none() {
         *conductor = Conductor::begin(registry).ok().flatten();
@@ -226,7 +227,7 @@ pub(crate) fn step(registry: &Registry, conductor: &mut Option<Conductor>) -> Du
     let Some(at_work) = conductor else {
         return LOOK_EVERY;
     };
-    match at_work.turn() {
+    match at_work.step() {
         Ok(pause) => pause,
         // The registry is gone or damaged: nobody is held.
         Err(_) => {

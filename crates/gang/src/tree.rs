@@ -1,7 +1,8 @@
 //! Processes by what `/proc` tells: their descendants, threads and times.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 /// State of a process in one letter, and when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,26 @@ pub(crate) fn times(process: u32, thread: u32) -> Option<(u64, u64)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
+/// The number that was given last to a process or thread, as `/proc/loadavg` has it at its end.
+/// While it stays the same nobody is born, so that one short read saves looking through all
+/// members.
+#[derive(Debug)]
+pub(crate) struct Births(Option<File>);
+
+impl Births {
+    pub(crate) fn open() -> Births {
+        Births(File::open("/proc/loadavg").ok())
+    }
+
+    /// None where it cannot be known.
+    pub(crate) fn newest(&self) -> Option<u32> {
+        let mut text = [0; 128];
+        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..length]).ok()?;
+        text.split_whitespace().last()?.parse().ok()
+    }
+}
+
 /// The process that a thread belongs to.
 pub(crate) fn process_of(thread: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
@@ -89,6 +110,14 @@ mod tests {
         let found = parse(text).expect("it is whole");
         assert_eq!((found.state, found.began), (b'T', 7));
         assert_eq!(parse("12 (a"), None);
+    }
+
+    #[test]
+    fn births_are_seen() {
+        let births = Births::open();
+        let before = births.newest().expect("the kernel tells");
+        std::thread::spawn(|| {}).join().expect("it ends");
+        assert_ne!(births.newest(), Some(before));
     }
 
     #[test]

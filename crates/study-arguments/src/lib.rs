@@ -35,7 +35,8 @@ Examples:
   hearth study run message-passing --quick
   hearth study run monitoring --quick
   hearth study run transactions --quick
-  hearth study run oversubscription --quick")]
+  hearth study run oversubscription --quick
+  hearth study run coscheduling --quick")]
 pub struct Study {
     #[command(subcommand)]
     pub action: Action,
@@ -50,7 +51,7 @@ pub enum Action {
 }
 
 /// A tool of a study by itself: of nmart but for `events`, `monitored`, `transactions`,
-/// `oversubscribed` and `equations`.
+/// `oversubscribed`, `coscheduled` and `equations`.
 ///
 /// Programs run with the C library's allocator if none is named, but for `characterise`, which
 /// takes First-fit as the source does.
@@ -138,6 +139,7 @@ pub enum Tool {
     Monitored(MonitoredProgram),
     Transactions(TransactionsRun),
     Oversubscribed(OversubscribedProgram),
+    Coscheduled(CoscheduledProgram),
 }
 
 /// Way in which control passes from sender to receiver.
@@ -297,6 +299,46 @@ pub struct OversubscribedProgram {
     pub milliseconds: u32,
 }
 
+/// A program of coscheduling: threads that spin at a barrier, or of which half compute
+///
+/// It says `ready`, begins with a line of input, and prints what it did as JSON. As a gang it
+/// prints the CPU time of the gang's process in a second line.
+#[derive(Args, Debug)]
+pub struct CoscheduledProgram {
+    /// free (without a gang), stop, gate or freezer
+    #[arg(
+        value_name = "WAY",
+        value_parser = ["free", "stop", "gate", "freezer"],
+        default_value = "free"
+    )]
+    pub way: String,
+
+    /// barrier, half (the same threads compute) or moving (the work goes from thread to thread)
+    #[arg(
+        long,
+        value_name = "WORK",
+        value_parser = ["barrier", "half", "moving"],
+        default_value = "barrier"
+    )]
+    pub work: String,
+
+    /// How many threads, and cores of its gang
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub threads: usize,
+
+    /// Keep cores that the gang does not use
+    #[arg(long)]
+    pub isolate: bool,
+
+    /// How long it runs
+    #[arg(long, value_name = "N", default_value_t = 1500)]
+    pub milliseconds: u32,
+
+    /// Let members go when standard input ends: what a gang starts for the case that it is killed
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub keeper: Option<PathBuf>,
+}
+
 /// A program to be looked at.
 #[derive(Args, Debug)]
 pub struct OfProgram {
@@ -340,7 +382,9 @@ Examples:
   hearth study run transactions --quick            a look, in about a minute
   hearth study run transactions --experiment bank --milliseconds 2000
   hearth study run oversubscription --quick        a look, in some seconds
-  hearth study run oversubscription --experiment policies --repeats 20")]
+  hearth study run oversubscription --experiment policies --repeats 20
+  hearth study run coscheduling --quick            a look, in some seconds
+  hearth study run coscheduling --experiment half --milliseconds 5000")]
 pub struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -352,8 +396,8 @@ pub struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
-    /// in monitoring and oversubscription 10, or 2 with --quick; in transactions 30, or 3 with
-    /// --quick; in the others 7, or 3 with --quick
+    /// in monitoring, oversubscription and coscheduling 10, or 2 with --quick; in transactions 30,
+    /// or 3 with --quick; in the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
@@ -397,11 +441,11 @@ pub struct RunStudy {
 
     /// How long each run counts. If not given: 2000 in event-patterns, or 200 with --quick; 1000 in
     /// monitoring, or 50; 500 in transactions, for runs of the bank, or 20; 1000 in
-    /// oversubscription, or 60
+    /// oversubscription, or 60; 1500 in coscheduling, or 200
     #[arg(
         long,
         value_name = "N",
-        help_heading = "event-patterns, monitoring, transactions, oversubscription"
+        help_heading = "event-patterns, monitoring, transactions, oversubscription, coscheduling"
     )]
     pub milliseconds: Option<u32>,
 
@@ -462,6 +506,7 @@ impl RunStudy {
             "monitoring",
             "transactions",
             "oversubscription",
+            "coscheduling",
         ];
         const MEMCACHED: &[&str] = &["memcached"];
         const THREADED: &[&str] = &["memcached", "message-passing"];

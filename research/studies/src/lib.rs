@@ -19,6 +19,7 @@
 
 pub mod cache_impact;
 pub mod claims;
+pub mod coscheduling;
 mod ending;
 mod error;
 pub mod event_patterns;
@@ -32,6 +33,7 @@ pub mod monitoring;
 pub mod nmart;
 pub mod oversubscription;
 mod pages;
+mod program;
 mod progress;
 pub mod results;
 pub mod study;
@@ -99,6 +101,11 @@ pub const STUDIES: &[Listed] = &[
         name: "oversubscription",
         title: "what a program's threads cost those beside it, and whether its own times show it",
         experiments: study::listed::<oversubscription::Experiment>,
+    },
+    Listed {
+        name: "coscheduling",
+        title: "programs whose threads run at the same time or not at all: what sharing then costs",
+        experiments: study::listed::<coscheduling::Experiment>,
     },
 ];
 

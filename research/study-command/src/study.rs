@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hearth_studies::coscheduling::{self, Coscheduling};
 use hearth_studies::event_patterns::{self, EventPatterns};
 use hearth_studies::insense_multicore::{self, InsenseMulticore};
 use hearth_studies::memcached::{self, Memcached};
@@ -122,6 +123,15 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
                 path,
                 resume,
             )
+        }
+        "coscheduling" => {
+            let options = coscheduling::CoschedulingOptions {
+                quick,
+                repeats,
+                measure_ms: arguments.milliseconds,
+                experiments: experiments(names).map_err(failure)?,
+            };
+            conduct(Coscheduling::new(this_program()?), &options, path, resume)
         }
         "message-passing" => {
             let study = MessagePassing::new(profile(arguments)?);

@@ -8,6 +8,7 @@ use std::{fs, io};
 use hearth_machine::profile::Carrier;
 use hearth_published::source::{Access, Parameters, Slope, Type, printed};
 use hearth_studies::StudyError;
+use hearth_studies::coscheduling::instance::{self as gangs, Way as GangWay, Work as GangWork};
 use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
 use hearth_studies::monitoring::monitored::{self, monitored};
 use hearth_studies::monitoring::ways::Way;
@@ -25,8 +26,8 @@ use hearth_sys::{Linux, policy, procfs};
 
 use crate::course::{failure, read_profile};
 use hearth_study_arguments::{
-    self as arguments, EventServer, MonitoredProgram, OfProgram, OversubscribedProgram, Tool,
-    TransactionsRun,
+    self as arguments, CoscheduledProgram, EventServer, MonitoredProgram, OfProgram,
+    OversubscribedProgram, Tool, TransactionsRun,
 };
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
@@ -79,7 +80,25 @@ pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
         Tool::Monitored(asked) => monitored_program(asked),
         Tool::Transactions(asked) => transactions(asked),
         Tool::Oversubscribed(asked) => oversubscribed(asked),
+        Tool::Coscheduled(asked) => coscheduled(asked),
     }
+}
+
+/// One of the programs of the study `coscheduling`, or the process of its gang.
+fn coscheduled(asked: &CoscheduledProgram) -> Result<(), Failure> {
+    if let Some(folder) = &asked.keeper {
+        return gangs::keep(folder).map_err(Failure::environment);
+    }
+    let asked = gangs::Asked {
+        // The parser takes their names only.
+        way: GangWay::named(&asked.way).unwrap_or(GangWay::Free),
+        work: GangWork::named(&asked.work).unwrap_or(GangWork::Barrier),
+        is_isolated: asked.isolate,
+        threads: asked.threads.clamp(1, 4096),
+        milliseconds: asked.milliseconds,
+    };
+    let input = io::BufReader::new(io::stdin());
+    gangs::serve(&asked, input, io::stdout()).map_err(Failure::environment)
 }
 
 /// One of the programs of the study `oversubscription`.

@@ -21,7 +21,7 @@ const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 
 pub(crate) fn gang(arguments: &GangArguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.keeper {
-        return hearth_gang::keep(folder, std::io::stdin()).map_err(failure);
+        return hearth_gang::keep(folder, std::io::stdin(), std::io::stdout()).map_err(failure);
     }
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(Failure::input(

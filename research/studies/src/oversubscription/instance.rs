@@ -6,10 +6,7 @@
 //! without one, with its input, and prints a [`Record`] as JSON.
 
 use std::io::{BufRead, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use hearth_sys::clock::{monotonic_ns, process_ns};
@@ -18,9 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::matrix::{Partition, Pools, Product};
 use super::policies::{Chosen, Policy, Surroundings, choose};
+use crate::program;
 
-/// The line that says that it waits for its beginning.
-pub const READY: &str = "ready";
 /// Fewest products of a run.
 const PRODUCTS_MIN: usize = 2;
 /// Parts of the run's time in which each step of a climb is measured.
@@ -120,9 +116,8 @@ pub fn serve(
         asked.threads
     };
     worker.time(first, partition)?;
-    let said = writeln!(output, "{READY}").and_then(|()| output.flush());
-    said.map_err(|error| error.to_string())?;
-    let is_over = wait_for_begin(input)?;
+    let orders = program::ready(input, &mut output)?;
+    let is_over = || matches!(orders.try_recv(), Err(TryRecvError::Disconnected));
     let (begin, used) = (Instant::now(), cpu_seconds());
     let mut record = Record {
         threads: asked.threads.max(1),
@@ -140,8 +135,7 @@ pub fn serve(
         worker.time(record.threads, partition)?;
         record.products.push((from, monotonic_ns()));
         let is_long = match asked.milliseconds {
-            // Relaxed: says only that it is to stop.
-            0 => is_over.load(Ordering::Relaxed),
+            0 => is_over(),
             _ => begin.elapsed() >= time && record.products.len() >= PRODUCTS_MIN,
         };
         if is_long {
@@ -154,27 +148,6 @@ pub fn serve(
     }
     let text = serde_json::to_string(&record).map_err(|error| error.to_string())?;
     writeln!(output, "{text}").map_err(|error| error.to_string())
-}
-
-/// Waits for a line. What is returned becomes true when the input ends.
-fn wait_for_begin(mut input: impl BufRead + Send + 'static) -> Result<Arc<AtomicBool>, String> {
-    let is_over = Arc::new(AtomicBool::new(false));
-    let (begin, begun) = mpsc::channel();
-    let over = Arc::clone(&is_over);
-    thread::spawn(move || {
-        let mut line = String::new();
-        while matches!(input.read_line(&mut line), Ok(bytes) if bytes > 0) {
-            // The program has ended if nobody listens.
-            let _ = begin.send(());
-            line.clear();
-        }
-        // Relaxed: see the reader.
-        over.store(true, Ordering::Relaxed);
-    });
-    match begun.recv() {
-        Ok(()) => Ok(is_over),
-        Err(_) => Err("the input ended before it began".to_owned()),
-    }
 }
 
 fn cpu_seconds() -> f64 {

@@ -12,93 +12,18 @@
 //! | `foreign`, `told` | A's estimate of others' threads; 1 if it has one |
 //! | `others_cores` | CPUs that neither program kept busy and somebody did |
 
-use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
+use hearth_sys::System;
 use hearth_sys::clock::monotonic_ns;
-use hearth_sys::{System, procfs};
 
-use super::instance::{READY, Record};
+use super::instance::Record;
 use super::options::OversubscriptionOptions;
 use super::plan::{Case, NOBODY};
 use crate::StudyError;
+use crate::program::{OTHERS_MIN, Program, busy};
 use crate::study::{Ended, OTHERS};
-
-/// The system's ticks are too coarse for others' use of a shorter time, seconds.
-const OTHERS_MIN: f64 = 0.3;
-/// The system's ticks a second in `/proc/stat`, on all architectures.
-const TICKS: f64 = 100.0;
-
-/// A program of the pair. It is killed with this value, if it has not ended.
-struct Program {
-    child: Child,
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Program {
-    fn start(command: &mut Command) -> io::Result<Program> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn()?;
-        let (orders, answers) = (child.stdin.take(), child.stdout.take());
-        let answers = answers.ok_or_else(|| io::Error::other("it has no output"))?;
-        Ok(Program {
-            child,
-            orders,
-            answers: BufReader::new(answers),
-        })
-    }
-
-    fn line(&mut self) -> Result<String, String> {
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line);
-        read.map_err(|error| error.to_string())?;
-        if !line.is_empty() {
-            return Ok(line);
-        }
-        let mut said = String::new();
-        if let Some(errors) = self.child.stderr.as_mut() {
-            // What cannot be read is missing in the complaint.
-            let _ = errors.read_to_string(&mut said);
-        }
-        let said = said.trim().trim_start_matches("hearth: ");
-        Err(if said.is_empty() {
-            "it ended without figures".to_owned()
-        } else {
-            said.to_owned()
-        })
-    }
-
-    fn wait_until_ready(&mut self) -> Result<(), String> {
-        match self.line()?.trim() {
-            READY => Ok(()),
-            other => Err(format!("it is not ready: {other}")),
-        }
-    }
-
-    fn begin(&mut self) -> Result<(), String> {
-        let orders = self.orders.as_mut().ok_or("it has no input")?;
-        let written = orders.write_all(b"go\n").and_then(|()| orders.flush());
-        written.map_err(|error| error.to_string())
-    }
-
-    /// Its record; ends its input if that is what it waits for.
-    fn record(&mut self, is_to_end: bool) -> Result<Record, String> {
-        if is_to_end {
-            self.orders = None;
-        }
-        serde_json::from_str(&self.line()?).map_err(|error| error.to_string())
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It has ended already if all is well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn start(
     program: &Path,
@@ -168,8 +93,10 @@ fn both(
         program.begin()?;
     }
     let is_first = own.is_some();
-    let own = own.map(|program| program.record(false)).transpose()?;
-    let victim = victim.map(|program| program.record(is_first)).transpose()?;
+    let own = own.map(|program| record(program, false)).transpose()?;
+    let victim = victim
+        .map(|program| record(program, is_first))
+        .transpose()?;
     let seconds = 1e-9 * monotonic_ns().saturating_sub(begin) as f64;
     let mut figures = figures(own.as_ref(), victim.as_ref())?;
     if seconds >= OTHERS_MIN {
@@ -184,11 +111,12 @@ fn both(
     Ok(figures)
 }
 
-/// CPU time that anybody used, seconds.
-fn busy(system: &dyn System) -> f64 {
-    let text = system.read("/proc/stat").unwrap_or_default();
-    let times = procfs::parse_stat(&text);
-    times.iter().map(|cpu| cpu.user + cpu.system).sum::<u64>() as f64 / TICKS
+/// The record of a program; ends its input if that is what it waits for.
+fn record(program: &mut Program, is_to_end: bool) -> Result<Record, String> {
+    if is_to_end {
+        program.end();
+    }
+    serde_json::from_str(&program.line()?).map_err(|error| error.to_string())
 }
 
 /// The figures of the records of A and B.
