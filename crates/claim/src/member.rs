@@ -123,20 +123,11 @@ impl Member {
 /// Members, with what they have.
 pub(crate) type Members = BTreeMap<ProcessId, Option<Held>>;
 
-/// Members but one that have a file in the folder; nothing of one that is being written.
-pub(crate) fn others<O: Outside>(outside: &O, own: ProcessId) -> io::Result<Members> {
-    listed(outside, Some(own))
-}
-
-/// The same with that one.
-pub(crate) fn all_listed<O: Outside>(outside: &O) -> io::Result<Members> {
-    listed(outside, None)
-}
-
-fn listed<O: Outside>(outside: &O, except: Option<ProcessId>) -> io::Result<Members> {
+/// Members that have a file in the folder; nothing of one that is being written.
+pub(crate) fn members<O: Outside>(outside: &O) -> io::Result<Members> {
     let mut members = BTreeMap::new();
     for name in outside.names()? {
-        if let Some(process) = process_of(&name).filter(|process| Some(*process) != except) {
+        if let Some(process) = process_of(&name) {
             let text = outside.read(&name).ok().flatten();
             members.insert(process, text.as_deref().and_then(Held::of));
         }
@@ -144,10 +135,9 @@ fn listed<O: Outside>(outside: &O, except: Option<ProcessId>) -> io::Result<Memb
     Ok(members)
 }
 
-/// All members, also those whose files somebody removed: they have them open, and are found by
-/// that.
-pub(crate) fn all<O: Outside>(outside: &O) -> io::Result<Members> {
-    let mut members = all_listed(outside)?;
+/// The same with members whose files somebody removed: they have them open, and are found by that.
+pub(crate) fn all_members<O: Outside>(outside: &O) -> io::Result<Members> {
+    let mut members = members(outside)?;
     for (name, text) in outside.removed() {
         if let Some(process) = process_of(&name) {
             members.entry(process).or_insert_with(|| Held::of(&text));
@@ -185,7 +175,7 @@ mod tests {
         };
         member.write(&mut outside, &held).expect("it is written");
         let read = |outside: &Kernel| -> Vec<_> {
-            let members = all(outside).expect("a folder");
+            let members = all_members(outside).expect("a folder");
             members.into_iter().collect()
         };
         assert_eq!(read(&outside), [(process, Some(held.clone()))]);

@@ -29,8 +29,11 @@ pub(crate) trait Outside: Debug {
     /// Number of the calling process.
     fn process(&self) -> u32;
 
-    /// The calling process. None if the system does not tell of it.
-    fn own(&self) -> Option<ProcessId>;
+    /// The calling process.
+    ///
+    /// # Errors
+    /// The system does not tell of it.
+    fn own(&self) -> io::Result<ProcessId>;
 
     /// Names of the files. One that comes or goes meanwhile may be among them or not.
     ///
@@ -43,20 +46,6 @@ pub(crate) trait Outside: Debug {
     /// # Errors
     /// It cannot be read.
     fn read(&self, name: &str) -> io::Result<Option<String>>;
-
-    /// Whether there is a file of a name.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
-    fn exists(&self, name: &str) -> io::Result<bool> {
-        Ok(self.read(name)?.is_some())
-    }
-
-    /// Whether a state's file is there, and the very one that had this text.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn is_there(&self, name: &str, text: &str) -> io::Result<bool>;
 
     /// Makes a file that has its whole text as soon as it is there. False if the name is taken.
     ///
@@ -92,12 +81,6 @@ pub(crate) trait Outside: Debug {
     /// Whether a process has not ended. One with threads left has not, and a stopped one neither.
     fn is_alive(&mut self, process: ProcessId) -> bool;
 
-    /// Those of some processes that have ended.
-    fn ended(&mut self, processes: &[ProcessId]) -> Vec<ProcessId> {
-        let all = processes.iter().copied();
-        all.filter(|process| !self.is_alive(*process)).collect()
-    }
-
     /// Forgets all processes but some.
     fn keep(&mut self, is_needed: &dyn Fn(&ProcessId) -> bool);
 
@@ -132,8 +115,6 @@ pub(crate) enum Fault {
     PublishesOver,
     /// A number that is gone is published, and counts.
     PublishesThePast,
-    /// Old states are removed although older ones are there.
-    TidiesOutOfOrder,
     /// Wanted cores are not written before they are published.
     PublishesFirst,
     /// Nobody looks into others' files after publishing.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -11,15 +11,16 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::state::ProcessId;
 
-/// Time of a question that does not wait.
-const NOW: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
-
-/// The calling process. None if there is no `/proc`.
-pub(crate) fn own() -> Option<ProcessId> {
-    of(std::process::id())
+/// The calling process.
+pub(crate) fn own() -> io::Result<ProcessId> {
+    let number = std::process::id();
+    let began = began(number).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "/proc does not tell of this process",
+        )
+    })?;
+    Ok(ProcessId { number, began })
 }
 
 /// A process by its number. None if there is none.
@@ -38,42 +39,18 @@ fn began(number: u32) -> Option<u64> {
 /// Descriptors of processes, each opened once: they tell of the end at once, whatever ended it.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    known: HashMap<ProcessId, Descriptor>,
-}
-
-/// A descriptor of a process. Its number may be another file's by now, if the program has closed
-/// all that it did not know.
-#[derive(Debug)]
-struct Descriptor(Option<OwnedFd>);
-
-impl Descriptor {
-    fn get(&self) -> &OwnedFd {
-        self.0.as_ref().expect("it is there until it is dropped")
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        let Some(descriptor) = self.0.take() else {
-            return;
-        };
-        let link = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
-        // `anon_inode:[pidfd]`, or `pidfd:[12]` in newer kernels.
-        if !link.is_ok_and(|link| link.to_string_lossy().contains("pidfd")) {
-            mem::forget(descriptor);
-        }
-    }
+    known: HashMap<ProcessId, OwnedFd>,
 }
 
 impl Processes {
     /// Whether a process has not ended. One with threads left has not, and a stopped one neither.
     pub(crate) fn is_alive(&mut self, process: ProcessId) -> bool {
         if let Some(descriptor) = self.known.get(&process) {
-            if !has_ended(descriptor.get()) {
-                return true;
+            let is_alive = !has_ended(descriptor);
+            if !is_alive {
+                self.known.remove(&process);
             }
-            // One that was closed says the same; another knows.
-            self.known.remove(&process);
+            return is_alive;
         }
         let number = i32::try_from(process.number).ok().and_then(Pid::from_raw);
         let Some(number) = number else { return false };
@@ -83,7 +60,7 @@ impl Processes {
                 let is_same = began(process.number).is_none_or(|began| began == process.began);
                 let is_alive = is_same && !has_ended(&descriptor);
                 if is_alive {
-                    self.known.insert(process, Descriptor(Some(descriptor)));
+                    self.known.insert(process, descriptor);
                 }
                 is_alive
             }
@@ -93,27 +70,10 @@ impl Processes {
         }
     }
 
-    /// Those of some processes that have ended. All whose descriptors are known are asked at once.
-    pub(crate) fn ended(&mut self, processes: &[ProcessId]) -> Vec<ProcessId> {
-        let known = processes.iter().filter(|one| self.known.contains_key(one));
-        let known: Vec<ProcessId> = known.copied().collect();
-        let asked = known.iter().map(|process| self.known[process].get());
-        let mut asked: Vec<PollFd<'_>> = asked.map(|one| PollFd::new(one, PollFlags::IN)).collect();
-        let ready = match asked.is_empty() {
-            true => Ok(0),
-            false => poll(&mut asked, Some(&NOW)),
-        };
-        let rests = |asked: &PollFd<'_>| ready.is_ok() && asked.revents().is_empty();
-        let alive = known.iter().zip(&asked).filter(|(_, asked)| rests(asked));
-        let alive: Vec<ProcessId> = alive.map(|(process, _)| *process).collect();
-        let rest = processes.iter().filter(|one| !alive.contains(one));
-        rest.copied().filter(|one| !self.is_alive(*one)).collect()
-    }
-
     /// Copies of the descriptors.
     pub(crate) fn descriptors(&self) -> Vec<OwnedFd> {
         let known = self.known.values();
-        known.filter_map(|one| one.get().try_clone().ok()).collect()
+        known.filter_map(|one| one.try_clone().ok()).collect()
     }
 
     /// Forgets all but some.
@@ -124,7 +84,11 @@ impl Processes {
 
 fn has_ended(descriptor: &OwnedFd) -> bool {
     let mut asked = [PollFd::new(descriptor, PollFlags::IN)];
-    matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut asked, Some(&now)), Ok(ready) if ready > 0)
 }
 
 #[cfg(test)]
@@ -147,14 +111,12 @@ mod tests {
         let number = child.id();
         let began = began(number).expect("it is there");
         let process = ProcessId { number, began };
-        assert_eq!(processes.ended(&[process, own, another]), [another]);
-        assert_eq!(processes.ended(&[]), []);
+        assert!(processes.is_alive(process));
         child.kill().expect("it is ours");
         // A process that nobody has waited for has ended, too.
-        while processes.ended(&[process, own]).is_empty() {
+        while processes.is_alive(process) {
             std::thread::yield_now();
         }
-        assert_eq!(processes.ended(&[process, own]), [process]);
         child.wait().expect("it ends");
         assert!(!processes.is_alive(process));
     }

@@ -35,7 +35,6 @@ pub(super) enum Act {
 pub(super) enum Step {
     List,
     Read(Text),
-    IsThere(Text, Text),
     Publish(Text, Text),
     Remove(Text),
     MakeOwn(Text, Text),
@@ -60,7 +59,6 @@ impl fmt::Display for Step {
         match self {
             Step::List => write!(f, "lists"),
             Step::Read(name) => write!(f, "reads {}", short(name)),
-            Step::IsThere(name, _) => write!(f, "is {} still there?", short(name)),
             Step::Publish(name, text) => write!(f, "publishes {}: {}", short(name), lines(text)),
             Step::Remove(name) => write!(f, "removes {}", short(name)),
             Step::MakeOwn(_, text) => write!(f, "makes its file: {}", lines(text)),
@@ -284,8 +282,8 @@ impl Outside for Modelled {
         self.0.process.get().number
     }
 
-    fn own(&self) -> Option<ProcessId> {
-        Some(self.0.process.get())
+    fn own(&self) -> io::Result<ProcessId> {
+        Ok(self.0.process.get())
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -304,10 +302,6 @@ impl Outside for Modelled {
             Answer::Text(text) => Ok(text.map(|text| (*text).to_owned())),
             other => unreachable!("{other:?}"),
         }
-    }
-
-    fn is_there(&self, name: &str, text: &str) -> io::Result<bool> {
-        Ok(self.is(Step::IsThere(name.into(), text.into())))
     }
 
     fn publish(&self, name: &str, text: &str) -> io::Result<bool> {

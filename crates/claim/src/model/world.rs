@@ -31,9 +31,6 @@ struct Listing {
     loose: Vec<Text>,
 }
 
-/// Beginning of a text into which somebody wrote. It is still the same file.
-const SPOILED: &str = "nonsense: ";
-
 /// The whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct World {
@@ -181,16 +178,6 @@ impl World {
                 }
                 text
             }
-            Step::IsThere(name, text) => {
-                let now = self.read(name);
-                let spoiled = now.as_ref().and_then(|now| now.strip_prefix(SPOILED));
-                if spoiled == Some(&**text) {
-                    // Who has it open does not notice, who reads it does.
-                    let answers = [true, false].map(|is| (Answer::Is(is), next.clone(), None));
-                    return answers.into();
-                }
-                Answer::Is(now.as_ref() == Some(text))
-            }
             Step::Publish(name, text) => {
                 let is_there = self.states.iter().any(|(state, _)| state == name);
                 if !is_there || fault == Some(Fault::PublishesOver) {
@@ -282,10 +269,7 @@ impl World {
         let at = |place: usize| self.states.len() - 1 - place;
         match damage {
             Damage::Remove(place) => next.remove(&self.states[at(place)].0),
-            Damage::Spoil(place) => {
-                let text = format!("{SPOILED}{}", &*self.states[at(place)].1);
-                next.states[at(place)].1 = text.as_str().into();
-            }
+            Damage::Spoil(place) => next.states[at(place)].1 = "nonsense".into(),
             Damage::RemoveAll => {
                 for (name, _) in &self.states {
                     next.remove(name);
