@@ -485,7 +485,7 @@ fn joined() {
 
 fn names() {
     let folder = Folder::new("names");
-    let (_one, _) = folder.script("cores=1,name=one", "one", "sleep 1000");
+    let (_one, _) = folder.script("cores=1,name=one", "one", "sleep 30");
     let complaint = |options: &str| {
         let mut command = in_folder(&folder.0, &["gang", options, "true"]);
         let output = command.output().expect("it starts");
