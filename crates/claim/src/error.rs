@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ClaimError {
     /// A file or folder of the registry cannot be used.
-    #[error("the registry of claims in {} cannot be used: {}", .0.display(), cause(.1))]
+    #[error("the registry of claims in {} cannot be used: {}{}", .0.display(), cause(.1), next(.1))]
     File(PathBuf, #[source] io::Error),
     /// The folder belongs to somebody else, or others may write into it.
     #[error("{} {why}; remove it, or name another folder in HEARTH_CLAIMS", .folder.display())]
@@ -38,10 +38,26 @@ pub enum ClaimError {
     /// Nothing is known of the machine.
     #[error("the parts of this machine cannot be read, so there is nothing to claim")]
     NoMachine,
+    /// Processes cannot be told apart.
+    #[error(
+        "/proc says nothing of this process, so it cannot claim cores; in a container or another root, mount /proc"
+    )]
+    NoProcess,
 }
 
 impl ClaimError {
     pub(crate) fn file(path: &Path, error: io::Error) -> ClaimError {
         ClaimError::File(path.to_owned(), error)
+    }
+}
+
+/// Advice for errors that another folder has not.
+fn next(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        PermissionDenied | ReadOnlyFilesystem | StorageFull | NotFound => {
+            "; name a folder that you may write to in HEARTH_CLAIMS"
+        }
+        _ => "",
     }
 }

@@ -29,11 +29,8 @@ pub(crate) trait Outside: Debug {
     /// Number of the calling process.
     fn process(&self) -> u32;
 
-    /// The calling process.
-    ///
-    /// # Errors
-    /// The system does not tell of it.
-    fn own(&self) -> io::Result<ProcessId>;
+    /// The calling process. None if the system does not tell of it.
+    fn own(&self) -> Option<ProcessId>;
 
     /// Names of the files. One that comes or goes meanwhile may be among them or not.
     ///

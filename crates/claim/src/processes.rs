@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -11,16 +11,15 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::state::ProcessId;
 
-/// The calling process.
-pub(crate) fn own() -> io::Result<ProcessId> {
-    let number = std::process::id();
-    let began = began(number).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::NotFound,
-            "/proc does not tell of this process",
-        )
-    })?;
-    Ok(ProcessId { number, began })
+/// Time of a question that does not wait.
+const NOW: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// The calling process. None if there is no `/proc`.
+pub(crate) fn own() -> Option<ProcessId> {
+    of(std::process::id())
 }
 
 /// A process by its number. None if there is none.
@@ -39,18 +38,42 @@ fn began(number: u32) -> Option<u64> {
 /// Descriptors of processes, each opened once: they tell of the end at once, whatever ended it.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    known: HashMap<ProcessId, OwnedFd>,
+    known: HashMap<ProcessId, Descriptor>,
+}
+
+/// A descriptor of a process. Its number may be another file's by now, if the program has closed
+/// all that it did not know.
+#[derive(Debug)]
+struct Descriptor(Option<OwnedFd>);
+
+impl Descriptor {
+    fn get(&self) -> &OwnedFd {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        let Some(descriptor) = self.0.take() else {
+            return;
+        };
+        let link = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
+        // `anon_inode:[pidfd]`, or `pidfd:[12]` in newer kernels.
+        if !link.is_ok_and(|link| link.to_string_lossy().contains("pidfd")) {
+            mem::forget(descriptor);
+        }
+    }
 }
 
 impl Processes {
     /// Whether a process has not ended. One with threads left has not, and a stopped one neither.
     pub(crate) fn is_alive(&mut self, process: ProcessId) -> bool {
         if let Some(descriptor) = self.known.get(&process) {
-            let is_alive = !has_ended(descriptor);
-            if !is_alive {
-                self.known.remove(&process);
+            if !has_ended(descriptor.get()) {
+                return true;
             }
-            return is_alive;
+            // One that was closed says the same; another knows.
+            self.known.remove(&process);
         }
         let number = i32::try_from(process.number).ok().and_then(Pid::from_raw);
         let Some(number) = number else { return false };
@@ -60,7 +83,7 @@ impl Processes {
                 let is_same = began(process.number).is_none_or(|began| began == process.began);
                 let is_alive = is_same && !has_ended(&descriptor);
                 if is_alive {
-                    self.known.insert(process, descriptor);
+                    self.known.insert(process, Descriptor(Some(descriptor)));
                 }
                 is_alive
             }
@@ -73,7 +96,7 @@ impl Processes {
     /// Copies of the descriptors.
     pub(crate) fn descriptors(&self) -> Vec<OwnedFd> {
         let known = self.known.values();
-        known.filter_map(|one| one.try_clone().ok()).collect()
+        known.filter_map(|one| one.get().try_clone().ok()).collect()
     }
 
     /// Forgets all but some.
@@ -84,11 +107,7 @@ impl Processes {
 
 fn has_ended(descriptor: &OwnedFd) -> bool {
     let mut asked = [PollFd::new(descriptor, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    matches!(poll(&mut asked, Some(&now)), Ok(ready) if ready > 0)
+    matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl<O: Outside> Registry<O> {
     pub(crate) fn begin(mut outside: O, name: &str) -> Result<Registry<O>, ClaimError> {
         let folder = outside.folder().to_owned();
         let in_folder = |error| ClaimError::file(&folder, error);
-        let own = outside.own().map_err(in_folder)?;
+        let own = outside.own().ok_or(ClaimError::NoProcess)?;
         let member = Member::join(&mut outside, own).map_err(in_folder)?;
         let mut registry = Registry::with(outside, own, member);
         name.clone_into(&mut registry.name);
