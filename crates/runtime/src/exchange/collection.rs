@@ -15,13 +15,13 @@ use crate::ground::runtime::{self, Part};
 use crate::hooks::simulation;
 use crate::outside::idle;
 use crate::seats::registry;
-use crate::seats::seat::{Seat, flags};
+use crate::seats::seat::Seat;
 
 /// Components read from the registry under one hold of its lock.
 const AT_ONCE: usize = 256;
 /// References to an idle component: that of its run, and the collector's.
 const OF_A_SEAT: u32 = 2;
-/// References to the half-channel of a port: its component's, and the collector's. Each offer in
+/// References to the half-channel of a port: its component's, and the collector's. Each entry in
 /// its queue adds one.
 const OF_A_PORT: u32 = 2;
 
@@ -37,8 +37,8 @@ struct Candidate {
 
 struct Port {
     channel: *mut Channel,
-    /// Number of its component's offers in the queue.
-    offers: u32,
+    /// Number of its component's entries in the queue.
+    entries: u32,
 }
 
 impl Candidate {
@@ -63,16 +63,22 @@ impl Candidate {
             candidate.round = seat.state.open_round()?;
             candidate.ports = component::retain_ports(seat)?
                 .into_iter()
-                .map(|channel| Port { channel, offers: 0 })
+                .map(|channel| Port {
+                    channel,
+                    entries: 0,
+                })
                 .collect();
-            let mut offers = 0;
+            let (mut here, mut all) = (0, 0);
             for port in &mut candidate.ports {
                 let _guard = hub::lock_of(&*port.channel);
-                port.offers = queue::offers_of(&*port.channel, seat);
-                offers += port.offers;
+                let (entries, arms) = queue::entries_of(&*port.channel, seat);
+                port.entries = entries;
+                here += entries;
+                all = all.max(u32::from(arms));
             }
-            let waits_abroad = seat.flags.load(Ordering::Relaxed) & flags::WENT_ABROAD != 0;
-            (offers > 0 && !waits_abroad && candidate.ports_are_left_alone()).then_some(candidate)
+            // A select may wait elsewhere, too, or be about to: it opens its offer first.
+            let waits_here = here > 0 && here == all;
+            (waits_here && candidate.ports_are_left_alone()).then_some(candidate)
         }
     }
 
@@ -90,7 +96,7 @@ impl Candidate {
     fn ports_are_left_alone(&self) -> bool {
         // SAFETY: alive by the candidate's references.
         let is_alone =
-            |port: &Port| unsafe { (*port.channel).references() == OF_A_PORT + port.offers };
+            |port: &Port| unsafe { (*port.channel).references() == OF_A_PORT + port.entries };
         self.ports.iter().all(is_alone)
     }
 
@@ -102,7 +108,7 @@ impl Candidate {
     /// Calls `tell` with the number of each component that is connected to where it waits; None is
     /// a half-channel that is no port.
     fn for_each_waker(&self, mut tell: impl FnMut(Option<u64>)) {
-        for port in self.ports.iter().filter(|port| port.offers > 0) {
+        for port in self.ports.iter().filter(|port| port.entries > 0) {
             // SAFETY: alive by the candidate's references, and locked: peers are alive.
             unsafe {
                 let _guard = hub::lock_of(&*port.channel);

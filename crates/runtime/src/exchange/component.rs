@@ -19,7 +19,7 @@ use crate::hooks::{self, By, Choice, simulation};
 use crate::recording;
 use crate::seats::registry;
 use crate::seats::seat::attention::{PORT_REPLACED, STOP_REQUESTED};
-use crate::seats::seat::{Seat, flags, seat_of};
+use crate::seats::seat::{Seat, seat_of};
 
 /// Held while a port is looked up or replaced from outside the component. Both are rare.
 /// Process-wide: code that may connect anything may replace any port.
@@ -178,7 +178,7 @@ pub(crate) fn stop(seat: &Seat) {
 
 /// Requests a stop and interrupts the wait, if there is one.
 pub(crate) fn request_stop(seat: &Seat) {
-    seat.flags.fetch_or(flags::STOPS, Ordering::Relaxed);
+    seat.stop.store(true, Ordering::Relaxed);
     fence(Ordering::SeqCst);
     inflate(seat.component());
     waits::interrupt_if_waiting(seat);

@@ -3,8 +3,7 @@
 //! | field | written by | read by | when |
 //! |---|---|---|---|
 //! | `state` | see `offer.rs` | all | any time |
-//! | `flags` | stoppers, set once; who queues the component | the component, reopeners, holders,
-//! the collector | any time |
+//! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
 //! | `offer` | the component | the offer's claimer; the report | component: awake; others: claimed
 //! or all asleep |
 //! | the component's results | the offer's claimer | the component | Matched; Interrupted |
@@ -25,7 +24,7 @@ use super::serving::Serving;
 use crate::abi::{Channel, Component, STOPPED, Site, Step, Type, Value};
 use crate::ground::choices::Choices;
 use crate::ground::exits::{self, REFERENCES_MAX};
-use crate::ground::sync::{AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
+use crate::ground::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
 /// The values of a seat's `runs`: one of these, or 1 + the component's credit for long runs.
 pub(crate) mod runs {
@@ -45,14 +44,6 @@ pub(crate) mod runs {
     pub(crate) const PLANNED: u8 = u8::MAX - 1;
     /// It was placed by a policy, or by a binding plan.
     pub(crate) const STAYS: u8 = u8::MAX;
-}
-
-/// Bits of a seat's `flags`, none of which is ever taken back.
-pub(crate) mod flags {
-    /// A stop has been requested.
-    pub(crate) const STOPS: u8 = 1;
-    /// It once had an offer at a half-channel that is no port of its own.
-    pub(crate) const WENT_ABROAD: u8 = 2;
 }
 
 /// Bits of a component's `attention`.
@@ -139,7 +130,7 @@ pub struct Seat {
     /// Owners of the memory: the references together count one, and so does each port's
     /// half-channel.
     holders: AtomicU16,
-    pub(crate) flags: AtomicU8,
+    pub(crate) stop: AtomicBool,
     /// Its worker's estimate of how long it runs.
     pub(crate) runs: AtomicU8,
 }
@@ -201,7 +192,7 @@ impl Seat {
             parker: Parker::new(),
             refs: AtomicU32::new(1),
             holders: AtomicU16::new(1 + ports),
-            flags: AtomicU8::new(0),
+            stop: AtomicBool::new(false),
             runs: AtomicU8::new(0),
         }
     }
@@ -309,7 +300,7 @@ impl Seat {
     /// Whether a stop has been requested.
     pub(crate) fn is_stopping(&self) -> bool {
         // Relaxed: callers that need an order have passed a fence (see `OfferState::open`).
-        self.flags.load(Ordering::Relaxed) & flags::STOPS != 0
+        self.stop.load(Ordering::Relaxed)
     }
 }
 

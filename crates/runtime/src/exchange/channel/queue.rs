@@ -4,8 +4,7 @@ use std::ptr;
 
 use super::{Channel, Waiter};
 use crate::abi::Site;
-use crate::ground::sync::Ordering;
-use crate::seats::seat::{Registration, Seat, flags};
+use crate::seats::seat::{Registration, Seat};
 
 /// Queues at a half-channel. The half-channel stays alive while the operation is pending.
 ///
@@ -13,10 +12,6 @@ use crate::seats::seat::{Registration, Seat, flags};
 /// The channel's hub is locked and `seat` is the caller's.
 pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site, waiter: Waiter) {
     channel.retain_for_wait();
-    if !channel.is_of(seat) {
-        // Seen by whoever sees the offer, which is opened afterwards.
-        seat.flags.fetch_or(flags::WENT_ABROAD, Ordering::Relaxed);
-    }
     // SAFETY: as the caller promises.
     unsafe {
         seat.offer.with_mut(|offer| {
@@ -30,16 +25,18 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
     }
 }
 
-/// Number of a component's offers in the queue of a half-channel.
+/// Number of a component's entries in the queue of a half-channel, and the number of half-channels
+/// at which its operation waits: 0 if it has no entry, or if that is too large a number.
 ///
 /// # Safety
 /// The caller has leave.
-pub(crate) unsafe fn offers_of(channel: &Channel, seat: &Seat) -> u32 {
-    let is_its = |waiter: &&Waiter| ptr::eq(waiter.seat, seat);
+pub(crate) unsafe fn entries_of(channel: &Channel, seat: &Seat) -> (u32, u16) {
     // SAFETY: as the caller promises.
     unsafe {
-        channel
-            .inner
-            .with(|inner| inner.queue.iter().filter(is_its).count() as u32)
+        channel.inner.with(|inner| {
+            let entries = inner.queue.iter();
+            let its = entries.filter(|waiter| ptr::eq(waiter.seat, seat));
+            its.fold((0, 0), |(count, _), waiter| (count + 1, waiter.arms))
+        })
     }
 }

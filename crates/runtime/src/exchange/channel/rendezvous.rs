@@ -78,6 +78,7 @@ pub(crate) unsafe fn send(
                     Waiter {
                         seat,
                         arm: 0,
+                        arms: 1,
                         acknowledge: false,
                     },
                 );
@@ -168,6 +169,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                     Waiter {
                         seat,
                         arm: 0,
+                        arms: 1,
                         acknowledge,
                     },
                 );
