@@ -28,8 +28,9 @@ const ENDED: &str = "ended\n";
 /// Number of times that a keeper lets members go. A conductor that has not seen the end of the set
 /// may hold them once more: it sees the end at its next turn.
 const LOOKS: u32 = 10;
-/// Signals that a keeper outlives.
-const OUTLIVED: [i32; 7] = [
+/// Signals by which a user ends, stops or tells a command something. The set's process passes them
+/// on, and its keeper outlives them.
+pub(crate) const OF_USERS: [i32; 7] = [
     signal::INTERRUPT,
     signal::TERMINATE,
     signal::HANG_UP,
@@ -81,7 +82,7 @@ impl Keeper {
 /// # Errors
 /// The registry cannot be used.
 pub fn keep(folder: &Path, mut input: impl Read, words: impl AsFd) -> Result<(), GangError> {
-    for one in OUTLIVED {
+    for one in OF_USERS {
         signal::ignore(one);
     }
     let mut text = String::new();

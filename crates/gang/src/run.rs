@@ -15,7 +15,7 @@ use crate::description::{BackEnd, Description};
 use crate::error::GangError;
 use crate::folder;
 use crate::group;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, OF_USERS};
 use crate::member;
 use crate::mend;
 use crate::probe;
@@ -25,17 +25,6 @@ use crate::table::Table;
 
 /// Number of keepers that are started at most: one that ends by itself would do so again.
 const KEEPERS_MAX: u32 = 10;
-/// Signals that are passed on if they were sent to this process alone.
-const PASSED_ON: [i32; 7] = [
-    signal::INTERRUPT,
-    signal::TERMINATE,
-    signal::HANG_UP,
-    signal::QUIT,
-    signal::USER_1,
-    signal::USER_2,
-    signal::SUSPEND,
-];
-
 impl Set {
     /// Runs a command as a set, and waits for its end; members are all processes it starts, and
     /// those that these start. To be called by the first and only thread of a process: it changes
@@ -123,7 +112,7 @@ impl Running {
         name: &str,
         keeper: &dyn Fn(&Path) -> Command,
     ) -> Result<ExitStatus, GangError> {
-        let mut awaited: Vec<i32> = PASSED_ON.to_vec();
+        let mut awaited: Vec<i32> = OF_USERS.to_vec();
         // Ignored as under `nohup`, they stay so.
         awaited.retain(|one| !signal::is_ignored(*one));
         awaited.extend([signal::CHILD, signal::CONTINUE]);
