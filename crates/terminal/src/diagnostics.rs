@@ -1,6 +1,6 @@
 //! Diagnostics of the programs of one command, and the line that counts them.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::Sources;
@@ -19,10 +19,8 @@ pub struct DiagnosticPrinter {
 impl DiagnosticPrinter {
     /// A printer on standard error, in colours if that is a terminal and the environment allows it.
     pub fn for_terminal() -> Self {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         DiagnosticPrinter {
-            renderer: Renderer::new(!plain && std::io::stderr().is_terminal()),
+            renderer: Renderer::for_stream(&std::io::stderr()),
             errors: 0,
             warnings: 0,
         }

@@ -5,6 +5,7 @@
 //! the lines that matter, and of a long line the part that matters.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
@@ -41,6 +42,13 @@ impl Renderer {
                 .decor_style(DecorStyle::Ascii)
                 .term_width(LINE_BYTES + 200),
         }
+    }
+
+    /// A renderer for a stream, in colours if that is a terminal and the environment allows it.
+    pub fn for_stream(stream: &impl IsTerminal) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        Renderer::new(!plain && stream.is_terminal())
     }
 
     /// All of them, each followed by an empty line.

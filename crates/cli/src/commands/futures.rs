@@ -2,8 +2,6 @@
 
 mod sarif;
 
-use std::io::IsTerminal;
-
 use hearth_driver::input::{self, Source};
 use hearth_driver::program;
 use hearth_lang::analysis::futures::{Beside, Finding, Futures, Refusal};
@@ -38,9 +36,7 @@ pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
 
 /// Everything in the order of the text, and a line that counts it.
 fn text(source: &Source, futures: &Futures, with_refused: bool) -> String {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    let renderer = Renderer::new(!plain && std::io::stdout().is_terminal());
+    let renderer = Renderer::for_stream(&std::io::stdout());
     let sources = Sources::new(&source.name, &source.text);
     let found = futures
         .found
