@@ -3,9 +3,30 @@
 //! A new state is published as the file of the next number, by renaming that fails if the number is
 //! taken. So of all who start from the same state one succeeds, and the others start again from
 //! what it published. Nobody holds a lock: a program that is stopped or killed anywhere stops
-//! nobody. A program that was stopped for long may publish a number that is gone already; then a
-//! much higher one is there, or its own beginning is not there any more, and it takes its file
-//! back.
+//! nobody. A program that was stopped for long may publish a number that is gone already; then the
+//! state that it went on from is gone, too, and it takes its file back.
+//!
+//! That holds because old states are removed in the order of their numbers, whoever does it:
+//!
+//! ```text
+//! N + 1 was removed  ⇒  N was removed before
+//! ```
+//!
+//! So a state that is there, and whose next number is not, is the newest; and whoever publishes
+//! N + 1 and then still finds the N that it read was the first to do so. Neither needs a listing.
+//! A number is published only by who goes on from the one before, so states come in this order,
+//! too, and a listing that began after number N came misses no number up to N but those that were
+//! removed.
+//!
+//! A listing that takes long may miss all states: those that were there when it began were removed
+//! meanwhile, and the others came after it began. It must not be taken for an empty registry's. So
+//! an old state is removed by renaming it to number 1, over the one that has that number. Number 1
+//! is taken from the first state on, and nobody begins anew beside others. It is the newest state
+//! only if it stays the same during a listing that shows no other: had the newest of the listing's
+//! beginning been removed meanwhile, number 1 would be another.
+//!
+//! If somebody else removes states, the order does not hold; then [`crate::registry`] relies on
+//! members' files alone.
 
 use std::io;
 
@@ -50,7 +71,7 @@ pub(crate) fn number(name: &str) -> Option<u64> {
 
 /// Numbers of the states that are there, ascending.
 fn numbers(outside: &impl Outside) -> io::Result<Vec<u64>> {
-    let names = outside.names()?;
+    let names = outside.names(STATE)?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name)).collect();
     numbers.sort_unstable();
     Ok(numbers)
@@ -67,6 +88,9 @@ pub(crate) fn newest(outside: &impl Outside) -> io::Result<Newest> {
         };
         // Others may publish and tidy up meanwhile.
         if let Some(text) = outside.read(&name(number))? {
+            if number == 1 && !is_alone(outside, &text)? {
+                continue;
+            }
             let before = outside.read(&name(number.saturating_sub(1)))?;
             return Ok(Newest {
                 number,
@@ -81,37 +105,82 @@ pub(crate) fn newest(outside: &impl Outside) -> io::Result<Newest> {
     ))
 }
 
+/// Whether number 1 is the newest state; false if others were removed meanwhile.
+fn is_alone(outside: &impl Outside, text: &str) -> io::Result<bool> {
+    Ok(numbers(outside)? == [1] && outside.is_there(&name(1), text)?)
+}
+
+/// Whether a state that was the newest is so still.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(crate) fn is_newest(outside: &impl Outside, known: &Newest) -> io::Result<bool> {
+    if known.number == 0 || outside.exists(&name(known.number + 1))? {
+        return Ok(false);
+    }
+    // Asked in this order: the next one may have come and gone.
+    outside.is_there(&name(known.number), &known.text)
+}
+
 /// Publishes a state under the next number. `from` is what it was made from; somebody may have
-/// removed that meanwhile.
+/// removed that meanwhile. `removed` is the number of the last state that the caller removed.
 ///
 /// # Errors
 /// The folder cannot be written to.
-pub(crate) fn publish(outside: &impl Outside, from: &Newest, text: &str) -> io::Result<Published> {
-    let kept = outside.limits().kept;
+pub(crate) fn publish(
+    outside: &impl Outside,
+    from: &Newest,
+    text: &str,
+    removed: &mut u64,
+) -> io::Result<Published> {
     let number = from.number + 1;
     if !outside.publish(&name(number), text)? {
         return Ok(Published::TooLate);
     }
-    let numbers = numbers(outside)?;
-    let highest = numbers.last().copied().unwrap_or(number);
-    let is_past = highest > number + kept && !outside.has(Fault::PublishesThePast);
-    // The state that it was made from must be there after the listing, or a first one itself: a
-    // listing that took long misses what came and went.
-    let (witness, whole) = match from.number {
-        0 => (number, text),
-        from_number => (from_number, from.text.as_str()),
-    };
-    let is_there = || Ok::<_, io::Error>(outside.read(&name(witness))?.as_deref() == Some(whole));
+    let is_first = from.number == 0
+        || outside.has(Fault::PublishesThePast)
+        || outside.is_there(&name(from.number), &from.text)?;
     // The number was published and tidied up long ago; or states were removed.
-    if is_past || !is_there()? {
+    if !is_first {
         outside.remove(&name(number));
         return Ok(Published::Lost);
     }
-    // The one before a state stays for as long as the state may still be checked.
-    for old in numbers.into_iter().filter(|old| old + kept + 1 < highest) {
-        outside.remove(&name(old));
-    }
+    tidy_up(outside, number, removed)?;
     Ok(Published::Yes)
+}
+
+/// Removes states that are too old beside one that was published, in the order of their numbers.
+/// The one before a state stays for as long as the state may still be checked.
+fn tidy_up(outside: &impl Outside, published: u64, removed: &mut u64) -> io::Result<()> {
+    let Some(oldest @ 2..) = published.checked_sub(outside.limits().kept + 2) else {
+        return Ok(());
+    };
+    // Usually one is too old. Not all have been removed if somebody was stopped or killed before.
+    let is_in_order = oldest == 2
+        || outside.has(Fault::TidiesOutOfOrder)
+        || *removed == oldest - 1
+        || !outside.exists(&name(oldest - 1))?;
+    *removed = oldest;
+    if is_in_order {
+        remove(outside, oldest);
+        return Ok(());
+    }
+    let numbers = numbers(outside)?.into_iter();
+    numbers
+        .filter(|old| (2..=oldest).contains(old))
+        .for_each(|old| remove(outside, old));
+    Ok(())
+}
+
+/// Removes an old state.
+fn remove(outside: &impl Outside, number: u64) {
+    if outside.has(Fault::RemovesTheFirst) {
+        if number == 2 {
+            outside.remove(&name(1));
+        }
+        return outside.remove(&name(number));
+    }
+    outside.put_over(&name(number), &name(1));
 }
 
 #[cfg(test)]
@@ -130,21 +199,22 @@ mod tests {
     #[test]
     fn one_of_those_who_go_on_from_a_state_succeeds() {
         let folder = Folder::new("chain");
+        let mut removed = 0;
         let chain = Kernel::in_folder(folder.path());
         let nothing = newest(&chain).expect("it is read");
         assert_eq!(nothing, Newest::default());
         assert_eq!(
-            publish(&chain, &nothing, "one").expect("it works"),
+            publish(&chain, &nothing, "one", &mut removed).expect("it works"),
             Published::Yes
         );
         assert_eq!(
-            publish(&chain, &nothing, "other").expect("it works"),
+            publish(&chain, &nothing, "other", &mut removed).expect("it works"),
             Published::TooLate
         );
         let first = newest(&chain).expect("it is read");
         assert_eq!((first.number, first.text.as_str()), (1, "one"));
         assert_eq!(
-            publish(&chain, &first, "two").expect("it works"),
+            publish(&chain, &first, "two", &mut removed).expect("it works"),
             Published::Yes
         );
         let second = newest(&chain).expect("it is read");
@@ -158,20 +228,24 @@ mod tests {
     #[test]
     fn a_late_one_takes_its_file_back() {
         let folder = Folder::new("late");
+        let mut removed = 0;
         let chain = Kernel::in_folder(folder.path());
-        let late = newest(&chain).expect("it is read");
+        let mut seen = Vec::new();
         for nth in 0..20 {
             let latest = newest(&chain).expect("it is read");
             assert_eq!(latest.number, nth);
-            let published = publish(&chain, &latest, &nth.to_string()).expect("it works");
+            let published =
+                publish(&chain, &latest, &nth.to_string(), &mut removed).expect("it works");
             assert_eq!(published, Published::Yes);
+            seen.push(latest);
         }
-        assert_eq!(files(&folder), USUAL.kept as usize + 2);
-        assert_eq!(
-            publish(&chain, &late, "late").expect("it works"),
-            Published::Lost
-        );
-        assert_eq!(files(&folder), USUAL.kept as usize + 2);
+        let kept = USUAL.kept as usize + 3;
+        assert_eq!(files(&folder), kept);
+        // The next numbers of the first are gone; number 1 never is.
+        for (late, published) in seen.iter().zip([Published::TooLate, Published::Lost]) {
+            let late = publish(&chain, late, "late", &mut removed).expect("it works");
+            assert_eq!((late, files(&folder)), (published, kept));
+        }
         assert_eq!(newest(&chain).expect("it is read").text, "19");
     }
 
@@ -187,15 +261,37 @@ mod tests {
     }
 
     #[test]
+    fn old_states_go_in_order() {
+        let folder = Folder::new("order");
+        let chain = Kernel::in_folder(folder.path());
+        let publish_one = |removed: &mut u64| {
+            let latest = newest(&chain).expect("it is read");
+            let text = (latest.number + 1).to_string();
+            publish(&chain, &latest, &text, removed).expect("it works");
+        };
+        (0..12).for_each(|_| publish_one(&mut 0));
+        let oldest = || numbers(&chain).expect("it is read")[1];
+        assert_eq!(oldest(), 3);
+        // Somebody was killed before he removed it.
+        fs::write(folder.path().join(name(2)), "2").expect("it is written");
+        publish_one(&mut 0);
+        assert_eq!((oldest(), files(&folder)), (4, USUAL.kept as usize + 3));
+        let mut removed = 3;
+        publish_one(&mut removed);
+        assert_eq!((oldest(), removed), (5, 4));
+    }
+
+    #[test]
     fn removed_states_are_noticed() {
         let folder = Folder::new("removed");
+        let mut removed = 0;
         let chain = Kernel::in_folder(folder.path());
         let nothing = newest(&chain).expect("it is read");
-        publish(&chain, &nothing, "one").expect("it works");
+        publish(&chain, &nothing, "one", &mut removed).expect("it works");
         let first = newest(&chain).expect("it is read");
         fs::remove_file(folder.path().join(name(1))).expect("it is there");
         assert_eq!(
-            publish(&chain, &first, "two").expect("it works"),
+            publish(&chain, &first, "two", &mut removed).expect("it works"),
             Published::Lost
         );
         assert_eq!(files(&folder), 0);

@@ -205,8 +205,15 @@ impl Claim {
     /// The registry cannot be used.
     pub fn retreat(&mut self, left: usize) -> Result<(), ClaimError> {
         let given = self.to_give_back(left);
-        self.retreat_from(&given)?;
-        self.wish_at_most(left)
+        let wish = self.wish.at_most(u32::try_from(left).unwrap_or(u32::MAX));
+        let quantity = wish.quantity();
+        self.registry.change(&mut |_, mut plan| {
+            plan.cores.retain(|core| !given.contains(core));
+            plan.wish = quantity;
+            plan
+        })?;
+        self.wish = wish;
+        Ok(())
     }
 
     /// The cores without which the claim has so many.

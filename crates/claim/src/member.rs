@@ -123,11 +123,20 @@ impl Member {
 /// Members, with what they have.
 pub(crate) type Members = BTreeMap<ProcessId, Option<Held>>;
 
-/// Members that have a file in the folder; nothing of one that is being written.
-pub(crate) fn members<O: Outside>(outside: &O) -> io::Result<Members> {
+/// Members but one that have a file in the folder; nothing of one that is being written.
+pub(crate) fn others<O: Outside>(outside: &O, own: ProcessId) -> io::Result<Members> {
+    listed(outside, Some(own))
+}
+
+/// The same with that one.
+pub(crate) fn all_listed<O: Outside>(outside: &O) -> io::Result<Members> {
+    listed(outside, None)
+}
+
+fn listed<O: Outside>(outside: &O, except: Option<ProcessId>) -> io::Result<Members> {
     let mut members = BTreeMap::new();
-    for name in outside.names()? {
-        if let Some(process) = process_of(&name) {
+    for name in outside.names(MEMBER)? {
+        if let Some(process) = process_of(&name).filter(|process| Some(*process) != except) {
             let text = outside.read(&name).ok().flatten();
             members.insert(process, text.as_deref().and_then(Held::of));
         }
@@ -135,9 +144,10 @@ pub(crate) fn members<O: Outside>(outside: &O) -> io::Result<Members> {
     Ok(members)
 }
 
-/// The same with members whose files somebody removed: they have them open, and are found by that.
-pub(crate) fn all_members<O: Outside>(outside: &O) -> io::Result<Members> {
-    let mut members = members(outside)?;
+/// All members, also those whose files somebody removed: they have them open, and are found by
+/// that.
+pub(crate) fn all<O: Outside>(outside: &O) -> io::Result<Members> {
+    let mut members = all_listed(outside)?;
     for (name, text) in outside.removed() {
         if let Some(process) = process_of(&name) {
             members.entry(process).or_insert_with(|| Held::of(&text));
@@ -175,7 +185,7 @@ mod tests {
         };
         member.write(&mut outside, &held).expect("it is written");
         let read = |outside: &Kernel| -> Vec<_> {
-            let members = all_members(outside).expect("a folder");
+            let members = all(outside).expect("a folder");
             members.into_iter().collect()
         };
         assert_eq!(read(&outside), [(process, Some(held.clone()))]);

@@ -32,17 +32,32 @@ pub(crate) trait Outside: Debug {
     /// The calling process. None if the system does not tell of it.
     fn own(&self) -> Option<ProcessId>;
 
-    /// Names of the files. One that comes or goes meanwhile may be among them or not.
+    /// Names of the files with that ending. One that comes or goes meanwhile may be among them or
+    /// not.
     ///
     /// # Errors
     /// The folder cannot be read.
-    fn names(&self) -> io::Result<Vec<String>>;
+    fn names(&self, ending: &str) -> io::Result<Vec<String>>;
 
     /// A file's text; empty if it has none. None if there is no such file.
     ///
     /// # Errors
     /// It cannot be read.
     fn read(&self, name: &str) -> io::Result<Option<String>>;
+
+    /// Whether there is a file of a name.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    fn exists(&self, name: &str) -> io::Result<bool> {
+        Ok(self.read(name)?.is_some())
+    }
+
+    /// Whether a state's file is there, and the very one that had this text.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn is_there(&self, name: &str, text: &str) -> io::Result<bool>;
 
     /// Makes a file that has its whole text as soon as it is there. False if the name is taken.
     ///
@@ -52,6 +67,9 @@ pub(crate) trait Outside: Debug {
 
     /// Removes a file, if it is there.
     fn remove(&self, name: &str);
+
+    /// Renames a file, if it is there, over another.
+    fn put_over(&self, name: &str, other: &str);
 
     /// Makes the calling process's own file, which has its whole text as soon as it is there, in
     /// place of one of that name. The process keeps it open.
@@ -77,6 +95,12 @@ pub(crate) trait Outside: Debug {
 
     /// Whether a process has not ended. One with threads left has not, and a stopped one neither.
     fn is_alive(&mut self, process: ProcessId) -> bool;
+
+    /// Those of some processes that have ended.
+    fn ended(&mut self, processes: &[ProcessId]) -> Vec<ProcessId> {
+        let all = processes.iter().copied();
+        all.filter(|process| !self.is_alive(*process)).collect()
+    }
 
     /// Forgets all processes but some.
     fn keep(&mut self, is_needed: &dyn Fn(&ProcessId) -> bool);
@@ -112,6 +136,10 @@ pub(crate) enum Fault {
     PublishesOver,
     /// A number that is gone is published, and counts.
     PublishesThePast,
+    /// Old states are removed although older ones are there.
+    TidiesOutOfOrder,
+    /// Number 1 is removed as other old states are.
+    RemovesTheFirst,
     /// Wanted cores are not written before they are published.
     PublishesFirst,
     /// Nobody looks into others' files after publishing.

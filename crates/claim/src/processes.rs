@@ -93,6 +93,23 @@ impl Processes {
         }
     }
 
+    /// Those of some processes that have ended. All whose descriptors are known are asked at once.
+    pub(crate) fn ended(&mut self, processes: &[ProcessId]) -> Vec<ProcessId> {
+        let known = processes.iter().filter(|one| self.known.contains_key(one));
+        let known: Vec<ProcessId> = known.copied().collect();
+        let asked = known.iter().map(|process| self.known[process].get());
+        let mut asked: Vec<PollFd<'_>> = asked.map(|one| PollFd::new(one, PollFlags::IN)).collect();
+        let ready = match asked.is_empty() {
+            true => Ok(0),
+            false => poll(&mut asked, Some(&NOW)),
+        };
+        let rests = |asked: &PollFd<'_>| ready.is_ok() && asked.revents().is_empty();
+        let alive = known.iter().zip(&asked).filter(|(_, asked)| rests(asked));
+        let alive: Vec<ProcessId> = alive.map(|(process, _)| *process).collect();
+        let rest = processes.iter().filter(|one| !alive.contains(one));
+        rest.copied().filter(|one| !self.is_alive(*one)).collect()
+    }
+
     /// Copies of the descriptors.
     pub(crate) fn descriptors(&self) -> Vec<OwnedFd> {
         let known = self.known.values();
@@ -130,12 +147,14 @@ mod tests {
         let number = child.id();
         let began = began(number).expect("it is there");
         let process = ProcessId { number, began };
-        assert!(processes.is_alive(process));
+        assert_eq!(processes.ended(&[process, own, another]), [another]);
+        assert_eq!(processes.ended(&[]), []);
         child.kill().expect("it is ours");
         // A process that nobody has waited for has ended, too.
-        while processes.is_alive(process) {
+        while processes.ended(&[process, own]).is_empty() {
             std::thread::yield_now();
         }
+        assert_eq!(processes.ended(&[process, own]), [process]);
         child.wait().expect("it ends");
         assert!(!processes.is_alive(process));
     }

@@ -11,7 +11,7 @@ use crate::error::ClaimError;
 use crate::kernel::Kernel;
 use crate::member::{self, Held, Member, Members};
 use crate::outside::{Fault, Outside};
-use crate::state::{Holder, ProcessId, State};
+use crate::state::{self, Holder, ProcessId, State};
 
 /// Attempts to publish while others do.
 const ATTEMPTS: usize = 10_000;
@@ -32,8 +32,19 @@ pub(crate) struct Registry<O: Outside = Kernel> {
     /// The process's cores. It knows them better than the registry.
     cores: Vec<Core>,
     wish: (u32, u32),
+    /// The newest state that it has seen. It need not be read again while it is the newest.
+    known: Known,
+    /// Number of the last state that it removed.
+    removed: u64,
     /// A state was lost and made anew, since the last question.
     was_rebuilt: bool,
+}
+
+/// A state as it was published, and its content. No content: it is damaged, or there is none.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    newest: Newest,
+    content: Option<State>,
 }
 
 /// A change that a process wishes to make.
@@ -79,7 +90,7 @@ impl<O: Outside> Registry<O> {
         let own = outside.own().ok_or(ClaimError::NoProcess)?;
         let member = Member::join(&mut outside, own).map_err(in_folder)?;
         let mut registry = Registry::with(outside, own, member);
-        name.clone_into(&mut registry.name);
+        registry.name = state::fit_name(name);
         registry.change(&mut |_, plan| plan)?;
         Ok(registry)
     }
@@ -91,7 +102,7 @@ impl<O: Outside> Registry<O> {
         let (member, held) = taken.ok_or(ClaimError::Ended(own.number))?;
         let mut registry = Registry::with(outside, own, member);
         registry.cores = held.cores;
-        let (_, state) = registry.current()?;
+        let state = registry.current()?;
         let holder = state
             .holders
             .get(&own)
@@ -114,6 +125,8 @@ impl<O: Outside> Registry<O> {
             member,
             cores: Vec::new(),
             wish: (0, 0),
+            known: Known::default(),
+            removed: 0,
             was_rebuilt: false,
         }
     }
@@ -143,7 +156,7 @@ impl<O: Outside> Registry<O> {
 
     /// The state as it is now, without those who have ended.
     pub(crate) fn state(&mut self) -> Result<State, ClaimError> {
-        Ok(self.current()?.1)
+        self.current()
     }
 
     /// Changes the state. `plan` gets it, and the plan that changes nothing, and may be called
@@ -159,7 +172,7 @@ impl<O: Outside> Registry<O> {
         for _ in 0..ATTEMPTS {
             self.outside
                 .begins_again(format_args!("change {self:?} {avoided:?}"));
-            let (from, mut state) = self.current()?;
+            let mut state = self.current()?;
             state.disputed.extend(&avoided);
             let as_it_is = Plan {
                 cores: self.cores.clone(),
@@ -179,12 +192,10 @@ impl<O: Outside> Registry<O> {
             }
             self.operation += 1;
             self.apply(&plan, &mut state);
-            if let Some(operation) = self.published_as(&from, &state) {
+            if let Some(operation) = self.published_as(&state) {
                 return self.adopt(plan, operation);
             }
-            let published = chain::publish(&self.outside, &from, &state.text());
-            let published = published.map_err(|error| self.in_folder(error));
-            let has_effect = match published? {
+            let has_effect = match self.publish(state)? {
                 Published::Yes => true,
                 Published::TooLate => false,
                 Published::Lost => self.took_effect()?,
@@ -199,6 +210,27 @@ impl<O: Outside> Registry<O> {
             avoided.extend(contested);
         }
         Err(ClaimError::Crowded)
+    }
+
+    /// Publishes a state that was made from the newest that is known.
+    fn publish(&mut self, state: State) -> Result<Published, ClaimError> {
+        let text = state.text();
+        let from = &self.known.newest;
+        let published = chain::publish(&self.outside, from, &text, &mut self.removed);
+        let published = published.map_err(|error| self.in_folder(error))?;
+        // What others may have changed is read again.
+        self.known = match published {
+            Published::Yes => Known {
+                newest: Newest {
+                    number: from.number + 1,
+                    text,
+                    before: String::new(),
+                },
+                content: Some(state),
+            },
+            Published::TooLate | Published::Lost => Known::default(),
+        };
+        Ok(published)
     }
 
     /// Whether the last operation is in the newest state: a process that was stopped just after it
@@ -237,12 +269,11 @@ impl<O: Outside> Registry<O> {
         }
         for look in 1..=looks {
             let own = self.own;
-            let living = self.living(member::members)?;
-            let others = || living.iter().filter(|(process, _)| *process != own);
-            let is_named = |core: &&Core| others().any(|(_, held)| held.names(**core));
+            let others = self.living(&|outside| member::others(outside, own))?;
+            let is_named = |core: &&Core| others.iter().any(|(_, held)| held.names(**core));
             contested = cores.iter().filter(is_named).copied().collect();
             // What others only want, they may drop at once.
-            let is_had = |core: &Core| others().any(|(_, held)| held.cores.contains(core));
+            let is_had = |core: &Core| others.iter().any(|(_, held)| held.cores.contains(core));
             if contested.iter().all(is_had) || look == looks {
                 break;
             }
@@ -262,11 +293,24 @@ impl<O: Outside> Registry<O> {
 
     /// If a state says nothing that the newest one does not, the operation of that: who waits for
     /// cores asks often.
-    fn published_as(&self, newest: &Newest, state: &State) -> Option<u64> {
-        let mut before = published(newest)?;
-        let own = before.holders.get_mut(&self.own)?;
-        let operation = std::mem::replace(&mut own.operation, self.operation);
-        let is_same = before.holders == state.holders && before.disputed == state.disputed;
+    fn published_as(&self, state: &State) -> Option<u64> {
+        let before = self.known.content.as_ref()?;
+        let operation = before.holders.get(&self.own)?.operation;
+        let is_alike = |(one, holder): (&ProcessId, &Holder)| {
+            let other = state.holders.get(one);
+            other.is_some_and(|other| match *one == self.own {
+                true => {
+                    Holder {
+                        operation,
+                        ..other.clone()
+                    } == *holder
+                }
+                false => other == holder,
+            })
+        };
+        let is_same = before.holders.len() == state.holders.len()
+            && before.holders.iter().all(is_alike)
+            && before.disputed == state.disputed;
         is_same.then_some(operation)
     }
 
@@ -291,37 +335,39 @@ impl<O: Outside> Registry<O> {
         state.holders.insert(self.own, holder);
     }
 
-    /// The newest state as it was published, and the next one, which is like it: without those who
-    /// have ended, and with what this process knows of itself.
-    fn current(&mut self) -> Result<(Newest, State), ClaimError> {
-        let newest = chain::newest(&self.outside).map_err(|error| self.in_folder(error))?;
-        let mut state = match published(&newest) {
+    /// The state after the newest: like it, but without those who have ended, and with what this
+    /// process knows of itself.
+    fn current(&mut self) -> Result<State, ClaimError> {
+        let is_known = chain::is_newest(&self.outside, &self.known.newest);
+        if !is_known.map_err(|error| self.in_folder(error))? {
+            let newest = chain::newest(&self.outside);
+            let newest = newest.map_err(|error| self.in_folder(error))?;
+            let content = published(&newest);
+            self.known = Known { newest, content };
+        }
+        let mut state = match &self.known.content {
             Some(before) => State {
                 from: before.id,
-                ..before
+                ..before.clone()
             },
             None => {
                 // The first state of all is made in the same way.
-                self.was_rebuilt |= newest.number > 0;
+                self.was_rebuilt |= self.known.newest.number > 0;
                 self.rebuilt()?
             }
         };
         self.check_actor(&state)?;
         state.id = self.outside.random().max(1);
-        let ended: Vec<ProcessId> = state
-            .holders
-            .keys()
-            .copied()
-            .filter(|process| *process != self.own && self.has_ended(*process))
-            .collect();
-        for process in ended {
+        let others = state.holders.keys().copied();
+        let others: Vec<ProcessId> = others.filter(|process| *process != self.own).collect();
+        for process in self.ended(&others) {
             state.holders.remove(&process);
             member::bury(&self.outside, process);
         }
         self.outside
             .keep(&|process| state.holders.contains_key(process));
         if !state.disputed.is_empty() {
-            let living = self.living(member::members)?;
+            let living = self.living(&member::all_listed)?;
             // Until those who name a core in their files have it in the state, or name it no more.
             let is_disputed = |core: &Core| {
                 living.iter().any(|(process, held)| {
@@ -334,7 +380,7 @@ impl<O: Outside> Registry<O> {
         if let Some(own) = state.holders.get_mut(&self.own) {
             own.cores.clone_from(&self.cores);
         }
-        Ok((newest, state))
+        Ok(state)
     }
 
     /// A process that another acts for may have taken its claim into its own hands.
@@ -354,7 +400,7 @@ impl<O: Outside> Registry<O> {
     fn rebuilt(&mut self) -> Result<State, ClaimError> {
         let mut state = State::default();
         let mut told: BTreeMap<Core, u32> = BTreeMap::new();
-        for (process, held) in self.living(member::all_members)? {
+        for (process, held) in self.living(&member::all)? {
             let cores: Vec<Core> = [held.cores, held.wants].concat();
             for core in &cores {
                 *told.entry(*core).or_default() += 1;
@@ -378,23 +424,25 @@ impl<O: Outside> Registry<O> {
     /// Living members and what they have.
     fn living(
         &mut self,
-        members: fn(&O) -> io::Result<Members>,
+        members: &dyn Fn(&O) -> io::Result<Members>,
     ) -> Result<Vec<(ProcessId, Held)>, ClaimError> {
         let looks = self.outside.limits().looks;
         for look in 1..=looks {
             let members = members(&self.outside).map_err(|error| self.in_folder(error))?;
-            let mut living = Vec::new();
-            let mut is_complete = true;
-            for (process, held) in members {
-                if process != self.own && self.has_ended(process) {
-                    member::bury(&self.outside, process);
-                    continue;
-                }
-                is_complete &= held.is_some();
-                living.push((process, held.unwrap_or_default()));
+            let others = members.keys().copied();
+            let others: Vec<ProcessId> = others.filter(|process| *process != self.own).collect();
+            let ended = self.ended(&others);
+            for process in &ended {
+                member::bury(&self.outside, *process);
             }
+            let living = members.into_iter();
+            let living = living.filter(|(process, _)| !ended.contains(process));
+            let living: Vec<(ProcessId, Option<Held>)> = living.collect();
+            let is_complete = living.iter().all(|(_, held)| held.is_some());
             if is_complete {
-                return Ok(living);
+                let living = living.into_iter();
+                let held = living.filter_map(|(process, held)| Some((process, held?)));
+                return Ok(held.collect());
             }
             if look < looks {
                 self.outside.pause();
@@ -403,8 +451,12 @@ impl<O: Outside> Registry<O> {
         Err(ClaimError::Damaged(self.outside.folder().to_owned()))
     }
 
-    fn has_ended(&mut self, process: ProcessId) -> bool {
-        !self.outside.is_alive(process) && !self.outside.has(Fault::IgnoresEnds)
+    /// Those of some processes that have ended.
+    fn ended(&mut self, processes: &[ProcessId]) -> Vec<ProcessId> {
+        match self.outside.has(Fault::IgnoresEnds) {
+            true => Vec::new(),
+            false => self.outside.ended(processes),
+        }
     }
 
     /// Gives everything back. A process that another acts for keeps what it has while it lives.
@@ -415,11 +467,11 @@ impl<O: Outside> Registry<O> {
         let own = self.own;
         self.cores.clear();
         for _ in 0..ATTEMPTS {
-            let Ok((from, mut state)) = self.current() else {
+            let Ok(mut state) = self.current() else {
                 break;
             };
             state.holders.remove(&own);
-            match chain::publish(&self.outside, &from, &state.text()) {
+            match self.publish(state) {
                 Ok(Published::TooLate | Published::Lost) => {}
                 _ => break,
             }

@@ -190,7 +190,7 @@ pub(crate) fn unchecked(text: &str) -> Option<&str> {
 }
 
 /// A name of one line and not too long.
-fn fit_name(name: &str) -> String {
+pub(crate) fn fit_name(name: &str) -> String {
     let name = name.chars().filter(|c| !c.is_control());
     name.take(NAME_MAX).collect()
 }

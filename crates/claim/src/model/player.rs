@@ -33,10 +33,13 @@ pub(super) enum Act {
 /// A member's request to what is outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    List,
+    /// The ending of the names.
+    List(Text),
     Read(Text),
+    IsThere(Text, Text),
     Publish(Text, Text),
     Remove(Text),
+    PutOver(Text, Text),
     MakeOwn(Text, Text),
     HasOwn,
     WriteOwn(Text),
@@ -57,13 +60,17 @@ pub(super) enum Answer {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Step::List => write!(f, "lists"),
+            Step::List(ending) => write!(f, "lists {}", &**ending),
             Step::Read(name) => write!(f, "reads {}", short(name)),
+            Step::IsThere(name, _) => write!(f, "is {} still there?", short(name)),
             Step::Publish(name, text) => write!(f, "publishes {}: {}", short(name), lines(text)),
             Step::Remove(name) => write!(f, "removes {}", short(name)),
             Step::MakeOwn(_, text) => write!(f, "makes its file: {}", lines(text)),
             Step::HasOwn => write!(f, "has its file?"),
             Step::WriteOwn(text) => write!(f, "writes: {}", lines(text)),
+            Step::PutOver(name, other) => {
+                write!(f, "renames {} to {}", short(name), short(other))
+            }
             Step::Removed => write!(f, "looks for removed files"),
             Step::IsAlive(process) => write!(f, "is {} alive?", member(*process)),
         }
@@ -286,10 +293,10 @@ impl Outside for Modelled {
         Some(self.0.process.get())
     }
 
-    fn names(&self) -> io::Result<Vec<String>> {
-        match self.ask(Step::List) {
+    fn names(&self, ending: &str) -> io::Result<Vec<String>> {
+        match self.ask(Step::List(ending.into())) {
             // It has begun; the second answer comes at its end.
-            Answer::Done => match self.ask(Step::List) {
+            Answer::Done => match self.ask(Step::List(ending.into())) {
                 Answer::Names(names) => Ok(names.iter().map(|name| (**name).to_owned()).collect()),
                 other => unreachable!("{other:?}"),
             },
@@ -304,12 +311,20 @@ impl Outside for Modelled {
         }
     }
 
+    fn is_there(&self, name: &str, text: &str) -> io::Result<bool> {
+        Ok(self.is(Step::IsThere(name.into(), text.into())))
+    }
+
     fn publish(&self, name: &str, text: &str) -> io::Result<bool> {
         Ok(self.is(Step::Publish(name.into(), text.into())))
     }
 
     fn remove(&self, name: &str) {
         self.ask(Step::Remove(name.into()));
+    }
+
+    fn put_over(&self, name: &str, other: &str) {
+        self.ask(Step::PutOver(name.into(), other.into()));
     }
 
     fn make_own(&mut self, name: &str, text: &str) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use super::player::{Answer, Step, member};
 use super::text::Text;
+use crate::chain;
 use crate::outside::Fault;
 use crate::state::State;
 
@@ -25,11 +26,16 @@ struct Own {
 /// A listing of the folder that has begun.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Listing {
+    /// The ending of the names that it lists.
+    ending: Text,
     /// Names that are there all the time.
     steady: Vec<Text>,
     /// Names that came or went meanwhile.
     loose: Vec<Text>,
 }
+
+/// Beginning of a text into which somebody wrote. It is still the same file.
+const SPOILED: &str = "nonsense: ";
 
 /// The whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,11 +77,12 @@ impl World {
         }
     }
 
-    fn names(&self) -> Vec<Text> {
+    fn names(&self, ending: &str) -> Vec<Text> {
         let owns = self.players.iter().filter_map(|player| player.own.as_ref());
         let owns = owns.filter(|own| own.is_there).map(|own| &own.name);
         let states = self.states.iter().map(|(name, _)| name);
-        states.chain(owns).cloned().collect()
+        let all = states.chain(owns);
+        all.filter(|name| name.ends_with(ending)).cloned().collect()
     }
 
     /// Tells the listings that a name comes or goes.
@@ -84,6 +91,7 @@ impl World {
             .players
             .iter_mut()
             .filter_map(|one| one.listing.as_mut())
+            .filter(|listing| name.ends_with(&*listing.ending))
         {
             listing.steady.retain(|steady| **steady != *name);
             if !listing.loose.iter().any(|loose| **loose == *name) {
@@ -141,25 +149,34 @@ impl World {
     ) -> Vec<Changed> {
         let mut next = self.clone();
         let answer = match step {
-            Step::List => match next.players[at].listing.take() {
+            Step::List(ending) => match next.players[at].listing.take() {
                 None => {
                     next.players[at].listing = Some(Listing {
-                        steady: self.names(),
+                        ending: ending.clone(),
+                        steady: self.names(ending),
                         loose: Vec::new(),
                     });
                     Answer::Done
                 }
                 Some(listing) => {
                     let subsets = 0..1_usize << listing.loose.len();
-                    let listed = subsets.map(|subset| {
+                    let mut listed: Vec<Changed> = Vec::new();
+                    for subset in subsets {
                         let loose = listing.loose.iter().enumerate();
                         let loose = loose.filter(|(at, _)| subset >> at & 1 == 1);
                         let all = listing.steady.iter().chain(loose.map(|(_, name)| name));
                         let mut names: Vec<Text> = all.cloned().collect();
                         names.sort_by(|a, b| a.cmp(b));
-                        (Answer::Names(names.into()), next.clone(), None)
-                    });
-                    return listed.collect();
+                        // Nobody looks at number 1 where later ones are.
+                        if names.len() > 1 {
+                            names.retain(|name| **name != *chain::name(1));
+                        }
+                        let answer = Answer::Names(names.into());
+                        if listed.iter().all(|(other, ..)| *other != answer) {
+                            listed.push((answer, next.clone(), None));
+                        }
+                    }
+                    return listed;
                 }
             },
             Step::Read(name) => {
@@ -178,6 +195,16 @@ impl World {
                 }
                 text
             }
+            Step::IsThere(name, text) => {
+                let now = self.read(name);
+                let spoiled = now.as_ref().and_then(|now| now.strip_prefix(SPOILED));
+                if spoiled == Some(&**text) {
+                    // Who has it open does not notice, who reads it does.
+                    let answers = [true, false].map(|is| (Answer::Is(is), next.clone(), None));
+                    return answers.into();
+                }
+                Answer::Is(now.as_ref() == Some(text))
+            }
             Step::Publish(name, text) => {
                 let is_there = self.states.iter().any(|(state, _)| state == name);
                 if !is_there || fault == Some(Fault::PublishesOver) {
@@ -192,6 +219,17 @@ impl World {
             }
             Step::Remove(name) => {
                 next.remove(name);
+                Answer::Done
+            }
+            Step::PutOver(name, other) => {
+                if let Some(text) = self.read(name) {
+                    next.remove(name);
+                    // A listing may miss a name that becomes another file's.
+                    next.remove(other);
+                    next.states.push((other.clone(), text));
+                    next.states.sort_by(|a, b| a.0.cmp(&b.0));
+                    next.loosen(other);
+                }
                 Answer::Done
             }
             Step::MakeOwn(name, text) => {
@@ -269,7 +307,10 @@ impl World {
         let at = |place: usize| self.states.len() - 1 - place;
         match damage {
             Damage::Remove(place) => next.remove(&self.states[at(place)].0),
-            Damage::Spoil(place) => next.states[at(place)].1 = "nonsense".into(),
+            Damage::Spoil(place) => {
+                let text = format!("{SPOILED}{}", &*self.states[at(place)].1);
+                next.states[at(place)].1 = text.as_str().into();
+            }
             Damage::RemoveAll => {
                 for (name, _) in &self.states {
                     next.remove(name);
