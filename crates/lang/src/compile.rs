@@ -75,6 +75,8 @@ pub struct CompileOptions {
     /// Code outside of the program creates components of it and talks to them. So all components
     /// stay, though the main sequence creates none of them, and no heap has a bound.
     pub hosted: bool,
+    /// Calls and loops that are proved to be independent run beside what follows them.
+    pub futures: bool,
 }
 
 /// A checked text.
@@ -171,13 +173,20 @@ pub fn compile_with_probes(
         core::prune(program, |component| {
             hosted && component.span.source == SourceId::USER
         });
-        lowered_with(program, text, name, options, probes, |input| {
-            let (c, names) = emit::emit(*input);
-            compiled.c = Some(c);
-            compiled.probes = names;
-            compiled.kinds = emit::kinds(input);
-            compiled.services = emit::services(input);
-        });
+        lowered_with(
+            program,
+            text,
+            name,
+            options,
+            (probes, options.futures),
+            |input| {
+                let (c, names) = emit::emit(*input);
+                compiled.c = Some(c);
+                compiled.probes = names;
+                compiled.kinds = emit::kinds(input);
+                compiled.services = emit::services(input);
+            },
+        );
     }
     compiled
 }
@@ -258,7 +267,7 @@ fn lowered(
     options: &CompileOptions,
     then: impl FnOnce(&Lowered<'_>),
 ) {
-    lowered_with(program, text, name, options, None, then);
+    lowered_with(program, text, name, options, (None, false), then);
 }
 
 fn lowered_with(
@@ -266,14 +275,17 @@ fn lowered_with(
     text: &str,
     name: &str,
     options: &CompileOptions,
-    probes: Option<Choose<'_>>,
+    (probes, has_futures): (Option<Choose<'_>>, bool),
     then: impl FnOnce(&Lowered<'_>),
 ) {
     let hosted = options.hosted;
     let options = core::LoweringOptions {
         compat_original: options.compat_original,
     };
-    let (module, effects) = core::build(program, options);
+    let (module, effects) = core::build(program, options, &|module| match has_futures {
+        true => futures::of(program, module).marks,
+        false => Vec::new(),
+    });
     let sources = Sources::new(name, text);
     then(&Lowered {
         program,

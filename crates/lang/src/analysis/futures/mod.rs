@@ -25,6 +25,7 @@ mod world;
 mod zone;
 
 use crate::core::ir::{Module, Role};
+use crate::core::passes::beside::Mark;
 use crate::diagnostic::Label;
 use crate::source::Span;
 use crate::tree::Program;
@@ -178,6 +179,8 @@ pub struct Refusal {
 pub struct Futures {
     pub found: Vec<Finding>,
     pub refused: Vec<Refusal>,
+    /// What was found, in terms of the IR.
+    pub marks: Vec<Mark>,
 }
 
 /// Finds the futures of a program whose loops are as its text has them
@@ -202,8 +205,8 @@ pub fn of(program: &Program, module: &Module) -> Futures {
                 _ => false,
             },
         };
-        site.calls(&mut futures.found, &mut futures.refused);
-        site.loops(&mut futures.found, &mut futures.refused);
+        site.calls(&mut futures);
+        site.loops(&mut futures);
     }
     futures.found.sort_by_key(|found| found.span.start);
     futures.refused.sort_by_key(|refused| refused.span.start);

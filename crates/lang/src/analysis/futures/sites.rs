@@ -8,8 +8,9 @@ use super::walk::{BlockRecord, Walked};
 use super::weights::{WORTH_MIN, Weights};
 use super::world::World;
 use super::zone::Symbol;
-use super::{Beside, Finding, Pattern, Reason, Refusal};
+use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
+use crate::core::passes::beside::{Independent, Mark};
 use crate::core::passes::{look_at_each, statement_target, statement_values, visit_value};
 use crate::diagnostic::Label;
 use crate::source::{SourceId, Span};
@@ -39,7 +40,7 @@ enum End<'e> {
 
 impl<'a> Site<'_, 'a> {
     /// All calls of the function that are worth a look.
-    pub(super) fn calls(&self, found: &mut Vec<Finding>, refused: &mut Vec<Refusal>) {
+    pub(super) fn calls(&self, futures: &mut Futures) {
         for record in &self.walked.blocks {
             for at in 0..record.pieces.len() {
                 let StmtKind::Call {
@@ -54,8 +55,15 @@ impl<'a> Site<'_, 'a> {
                 let is_worth = self.weights.of_proc(*proc) >= WORTH_MIN;
                 if text.source == SourceId::USER && is_worth {
                     match self.call(record, at, *target, *proc, *text) {
-                        Ok(finding) => found.push(finding),
-                        Err(refusal) => refused.push(*refusal),
+                        Ok((finding, what)) => {
+                            futures.found.push(finding);
+                            futures.marks.push(Mark {
+                                function: self.index,
+                                statement: self.number(&record.block[at].kind),
+                                what,
+                            });
+                        }
+                        Err(refusal) => futures.refused.push(*refusal),
                     }
                 }
             }
@@ -69,7 +77,7 @@ impl<'a> Site<'_, 'a> {
         target: Option<SlotId>,
         proc: ProcId,
         text: Span,
-    ) -> Result<Finding, Box<Refusal>> {
+    ) -> Result<(Finding, Independent), Box<Refusal>> {
         let (called, zone) = &record.calls[&at];
         let name = self.name_of(proc);
         if let Some((deed, span)) = forbidden(called) {
@@ -87,6 +95,7 @@ impl<'a> Site<'_, 'a> {
         // From the call on: its own result is another number before it.
         let mut set = BTreeSet::new();
         let call_at = at;
+        let temporary = target;
         let (target, at) = copied(record, at, target);
         add_set(&record.block[call_at..=at], &mut set);
         let mut beside = Effects::default();
@@ -94,9 +103,8 @@ impl<'a> Site<'_, 'a> {
         let mut end = End::Block;
         for next in at + 1..record.pieces.len() {
             let stmt = &record.block[next];
-            if let Some(slot) = target
-                && mentions(stmt, slot)
-            {
+            let is_used = |slot: Option<SlotId>| slot.is_some_and(|slot| mentions(stmt, slot));
+            if is_used(target) || is_used(temporary) {
                 end = match stmt.kind {
                     // Its end of life: nobody looks at the value.
                     StmtKind::Release(_) => End::Block,
@@ -155,7 +163,11 @@ impl<'a> Site<'_, 'a> {
             self.may_be_undone(text, &name, raised, &beside, is_caught)?;
         }
         let region = &record.block[at + 1..=last];
-        Ok(Finding {
+        let what = Independent::Call {
+            until: waited_at(record, at, last) - call_at,
+            copies: at > call_at,
+        };
+        let finding = Finding {
             pattern: self.pattern(proc, region, called, &beside),
             span: text,
             callee: Some(name),
@@ -166,7 +178,21 @@ impl<'a> Site<'_, 'a> {
                 End::Block => Beside::UntilEnd,
             },
             notes: self.notes(called, &beside),
-        })
+        };
+        Ok((finding, what))
+    }
+
+    /// The number of a statement in the order of its function.
+    pub(super) fn number(&self, stmt: &StmtKind) -> u32 {
+        let mut next = 0;
+        let mut number = None;
+        look_at_each(&self.function.body, &mut |kind| {
+            if std::ptr::eq(kind, stmt) {
+                number = Some(next);
+            }
+            next += 1;
+        });
+        number.expect("a statement of the function")
     }
 
     /// Refuses a call that may not return before something that is seen outside.
@@ -541,6 +567,15 @@ fn copied(record: &BlockRecord<'_>, at: usize, target: Option<SlotId>) -> (Optio
         ) if *from == temporary && at + 1 < record.pieces.len() => (Some(*variable), at + 1),
         _ => (target, at),
     }
+}
+
+/// The statement before which the owner waits: whatever is released behind the last one is
+/// released after the wait.
+fn waited_at(record: &BlockRecord<'_>, at: usize, mut last: usize) -> usize {
+    while last > at && matches!(record.block[last].kind, StmtKind::Release(_)) {
+        last -= 1;
+    }
+    last + 1
 }
 
 /// Adds the slots that statements set.

@@ -353,14 +353,15 @@ impl<'a> Walker<'_, 'a> {
                 state.join(&other);
             }
             StmtKind::Loop(inner) => self.counting(stmt, inner, state, out),
-            StmtKind::Versioned { .. } | StmtKind::Promoted { .. } => {
-                unreachable!("the loops pass comes later")
+            StmtKind::Versioned { .. } | StmtKind::Promoted { .. } | StmtKind::Await(_) => {
+                unreachable!("made by a later pass")
             }
             StmtKind::Call {
                 target,
                 callee,
                 args,
                 text,
+                ..
             } => return Some(self.call(*target, callee, args, *text, state, out)),
             StmtKind::NewArray {
                 target,

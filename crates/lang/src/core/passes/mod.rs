@@ -1,5 +1,6 @@
 //! Passes over the core IR, and what they share: visiting values, statements and blocks.
 
+pub mod beside;
 pub mod liveness;
 pub mod loops;
 pub mod parts;
@@ -156,6 +157,7 @@ pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mu
         }
         | StmtKind::TakeHeld(_)
         | StmtKind::StopSelf
+        | StmtKind::Await(_)
         | StmtKind::Return => {}
     }
 }

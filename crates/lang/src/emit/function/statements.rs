@@ -22,7 +22,10 @@ impl Emitter<'_, '_> {
     pub(super) fn statement(&mut self, stmt: &Stmt) {
         let quiet = matches!(
             &stmt.kind,
-            StmtKind::Release(_) | StmtKind::Promoted { .. } | StmtKind::Versioned { .. }
+            StmtKind::Release(_)
+                | StmtKind::Promoted { .. }
+                | StmtKind::Versioned { .. }
+                | StmtKind::Await(_)
         );
         if !quiet {
             self.place_mark(stmt.span);
@@ -66,6 +69,8 @@ impl Emitter<'_, '_> {
                 args,
                 ..
             } => self.call(*target, callee, args, span),
+            // The call came to its end where it stands.
+            StmtKind::Await(_) => {}
             StmtKind::StopOther(component) => {
                 let component = self.bare(component);
                 self.line(format!("hearth_stop(base, {component});"));
