@@ -1,6 +1,9 @@
 //! `hearth futures`: what may run beside what, for people and for editors.
 
+mod patch;
 mod sarif;
+
+use std::path::{Component, Path, PathBuf};
 
 use hearth_driver::input::{self, Source};
 use hearth_driver::program;
@@ -22,6 +25,9 @@ pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
     let Some(mut futures) = compile::futures(&source.text, &options) else {
         return program::show(&source, &program::check(&source, &options));
     };
+    if let Some(out) = &arguments.patch {
+        return write_patch(arguments, out.as_deref(), &source, &futures);
+    }
     if arguments.found {
         futures.refused.clear();
     }
@@ -32,6 +38,41 @@ pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
         return output::write_json(&document(&source, &futures));
     }
     output::write(text(&source, &futures, !arguments.found))
+}
+
+fn write_patch(
+    arguments: &FuturesArguments,
+    out: Option<&Path>,
+    source: &Source,
+    futures: &Futures,
+) -> Result<(), Failure> {
+    if input::is_standard_input(&arguments.file) {
+        return Err(Failure::input(
+            "a program from standard input has no name that a patch could be applied to",
+        ));
+    }
+    let patch = patch::of(&name_here(&arguments.file), source, futures);
+    if patch.is_empty() {
+        output::tell(format_args!("note: there is no place for the word"));
+    }
+    match out {
+        Some(out) => output::replace(out, patch.as_bytes()),
+        None => output::write(patch),
+    }
+}
+
+/// The name of a file as seen from the current folder, if it is inside, else as given.
+fn name_here(file: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here
+        .as_deref()
+        .and_then(|here| file.strip_prefix(here).ok());
+    let name = inside.unwrap_or(file);
+    let parts = name
+        .components()
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    let parts: PathBuf = parts.collect();
+    parts.to_string_lossy().into_owned()
 }
 
 /// Everything in the order of the text, and a line that counts it.
@@ -85,6 +126,9 @@ fn remark_of_finding(found: &Finding) -> Diagnostic {
     for note in &found.notes {
         remark = remark.with_note(note);
     }
+    if found.is_asked {
+        remark = remark.with_note("The text says so.");
+    }
     remark
 }
 
@@ -116,6 +160,7 @@ fn document(source: &Source, futures: &Futures) -> Value {
             "beside": lines.span(finding.beside),
             "waits": { "at": at, "span": span.map(|span| lines.span(span)) },
             "notes": finding.notes,
+            "marked": finding.is_asked,
         }));
     }
     let mut refused = Vec::new();

@@ -156,7 +156,8 @@ pub enum Rounds {
     InOrder,
     /// In any order, and at the same time: proved. No round leaves the function but by an
     /// exception, sets a slot from outside but those of the reductions, or touches what another
-    /// writes. The number of rounds is fixed before the first.
+    /// writes. The number of rounds is fixed before the first. The slots of a round are those of
+    /// `fresh`, and those of each [`StmtKind::Promoted`] inside.
     Apart(Vec<Reduction>),
 }
 

@@ -105,6 +105,10 @@ pub struct Finding {
     pub waits: Beside,
     /// Whole sentences.
     pub notes: Vec<String>,
+    /// The text says `beside` before it.
+    pub is_asked: bool,
+    /// The same in terms of the IR.
+    pub mark: Mark,
 }
 
 /// The reason why something must not run beside.
@@ -130,6 +134,7 @@ pub enum Reason {
     Counter,
     Bound,
     Leaves,
+    TooEntangled,
 }
 
 impl Reason {
@@ -156,6 +161,7 @@ impl Reason {
             Reason::Counter => "counter",
             Reason::Bound => "bound",
             Reason::Leaves => "leaves",
+            Reason::TooEntangled => "too-entangled",
         }
     }
 }
@@ -179,8 +185,14 @@ pub struct Refusal {
 pub struct Futures {
     pub found: Vec<Finding>,
     pub refused: Vec<Refusal>,
-    /// What was found, in terms of the IR.
-    pub marks: Vec<Mark>,
+}
+
+impl Futures {
+    /// What was found, in terms of the IR: all of it, or what the text asks for.
+    pub fn marks(&self, all: bool) -> Vec<Mark> {
+        let found = self.found.iter().filter(|found| all || found.is_asked);
+        found.map(|found| found.mark.clone()).collect()
+    }
 }
 
 /// Finds the futures of a program whose loops are as its text has them
@@ -189,6 +201,7 @@ pub fn of(program: &Program, module: &Module) -> Futures {
     let mut futures = Futures::default();
     let mut world = World::new(program, module);
     let Some(walks) = settle(&mut world) else {
+        futures.refused = world.asked.iter().copied().map(too_entangled).collect();
         return futures;
     };
     let weights = Weights::new(program, module, &world.of_proc, &world.is_recursive);
@@ -211,6 +224,11 @@ pub fn of(program: &Program, module: &Module) -> Futures {
     futures.found.sort_by_key(|found| found.span.start);
     futures.refused.sort_by_key(|refused| refused.span.start);
     futures
+}
+
+fn too_entangled(span: Span) -> Refusal {
+    let title = "what calls what, and with what, is too entangled to be followed".into();
+    *sites::refusal(span, Reason::TooEntangled, title, Vec::new())
 }
 
 /// Walks all functions until no walk finds anything new; the last walks of each.

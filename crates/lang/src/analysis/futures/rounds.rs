@@ -11,7 +11,7 @@ use super::weights::WORTH_MIN;
 use super::zone::Symbol;
 use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
-use crate::core::passes::beside::{Independent, Mark};
+use crate::core::passes::beside::Independent;
 use crate::core::passes::{
     blocks_of, look_at_each, statement_target, statement_values, visit_value,
 };
@@ -36,7 +36,8 @@ impl<'a> Site<'_, 'a> {
             .loops
             .iter()
             .filter(|record| {
-                let is_worth = self.weights.of(record.stmt) >= WORTH_MIN;
+                let is_worth = self.world.asked.contains(&record.stmt.span)
+                    || self.weights.of(record.stmt) >= WORTH_MIN;
                 record.stmt.span.source == SourceId::USER && is_worth
             })
             .collect();
@@ -45,28 +46,22 @@ impl<'a> Site<'_, 'a> {
         let mut covered: Vec<Span> = Vec::new();
         for record in records {
             let span = record.stmt.span;
-            if covered
-                .iter()
-                .any(|outer| outer.start <= span.start && span.end <= outer.end)
-            {
+            let mut outer = covered.iter();
+            let is_covered = outer.any(|outer| outer.start <= span.start && span.end <= outer.end);
+            if is_covered && !self.world.asked.contains(&span) {
                 continue;
             }
             match self.one_loop(record) {
-                Ok((finding, reductions)) => {
+                Ok(finding) => {
                     covered.push(span);
                     futures.found.push(finding);
-                    futures.marks.push(Mark {
-                        function: self.index,
-                        statement: self.number(&record.stmt.kind),
-                        what: Independent::Rounds(reductions),
-                    });
                 }
                 Err(refusal) => futures.refused.push(*refusal),
             }
         }
     }
 
-    fn one_loop(&self, record: &LoopRecord<'a>) -> Result<(Finding, Vec<Reduction>), Box<Refusal>> {
+    fn one_loop(&self, record: &LoopRecord<'a>) -> Result<Finding, Box<Refusal>> {
         let (span, inner, body) = (record.stmt.span, record.inner, &record.body);
         if let Some((deed, place)) = forbidden(body) {
             let (reason, verb) = of_deed(deed);
@@ -115,15 +110,16 @@ impl<'a> Site<'_, 'a> {
                 Pattern::Reduction
             }
         };
-        let finding = Finding {
+        Ok(Finding {
             pattern,
             span,
             callee: None,
             beside: span,
             waits: Beside::UntilEnd,
             notes,
-        };
-        Ok((finding, reductions))
+            is_asked: self.world.asked.contains(&span),
+            mark: self.mark(&record.stmt.kind, Independent::Rounds(reductions)),
+        })
     }
 
     fn told_slot(&self, slot: SlotId) -> String {

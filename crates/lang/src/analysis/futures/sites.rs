@@ -45,24 +45,24 @@ impl<'a> Site<'_, 'a> {
             for at in 0..record.pieces.len() {
                 let StmtKind::Call {
                     target,
-                    callee: Callee::Proc(proc),
+                    callee,
                     text,
                     ..
                 } = &record.block[at].kind
                 else {
                     continue;
                 };
-                let is_worth = self.weights.of_proc(*proc) >= WORTH_MIN;
+                let is_asked = self.world.asked.contains(text);
+                let Callee::Proc(proc) = callee else {
+                    if is_asked {
+                        futures.refused.push(*calls_value(*text));
+                    }
+                    continue;
+                };
+                let is_worth = is_asked || self.weights.of_proc(*proc) >= WORTH_MIN;
                 if text.source == SourceId::USER && is_worth {
                     match self.call(record, at, *target, *proc, *text) {
-                        Ok((finding, what)) => {
-                            futures.found.push(finding);
-                            futures.marks.push(Mark {
-                                function: self.index,
-                                statement: self.number(&record.block[at].kind),
-                                what,
-                            });
-                        }
+                        Ok(finding) => futures.found.push(finding),
                         Err(refusal) => futures.refused.push(*refusal),
                     }
                 }
@@ -77,7 +77,7 @@ impl<'a> Site<'_, 'a> {
         target: Option<SlotId>,
         proc: ProcId,
         text: Span,
-    ) -> Result<(Finding, Independent), Box<Refusal>> {
+    ) -> Result<Finding, Box<Refusal>> {
         let (called, zone) = &record.calls[&at];
         let name = self.name_of(proc);
         if let Some((deed, span)) = forbidden(called) {
@@ -150,7 +150,13 @@ impl<'a> Site<'_, 'a> {
             }
         }
         let work = self.weights.of_block(&record.block[at + 1..=last]);
-        if work < WORTH_MIN {
+        let is_asked = self.world.asked.contains(&text);
+        let is_worth = match is_asked {
+            // Whoever wrote the word knows better.
+            true => waited_at(record, at, last) > at + 1,
+            false => work >= WORTH_MIN,
+        };
+        if !is_worth {
             let rest = self.weights.of_block(&record.block[last + 1..]);
             if let (End::Deed(Deed::Prints, span), Some(first)) = (&end, may_not_return)
                 && rest >= WORTH_MIN
@@ -167,7 +173,7 @@ impl<'a> Site<'_, 'a> {
             until: waited_at(record, at, last) - call_at,
             copies: at > call_at,
         };
-        let finding = Finding {
+        Ok(Finding {
             pattern: self.pattern(proc, region, called, &beside),
             span: text,
             callee: Some(name),
@@ -178,12 +184,21 @@ impl<'a> Site<'_, 'a> {
                 End::Block => Beside::UntilEnd,
             },
             notes: self.notes(called, &beside),
-        };
-        Ok((finding, what))
+            is_asked,
+            mark: self.mark(&record.block[call_at].kind, what),
+        })
+    }
+
+    pub(super) fn mark(&self, stmt: &StmtKind, what: Independent) -> Mark {
+        Mark {
+            function: self.index,
+            statement: self.number(stmt),
+            what,
+        }
     }
 
     /// The number of a statement in the order of its function.
-    pub(super) fn number(&self, stmt: &StmtKind) -> u32 {
+    fn number(&self, stmt: &StmtKind) -> u32 {
         let mut next = 0;
         let mut number = None;
         look_at_each(&self.function.body, &mut |kind| {
@@ -549,6 +564,15 @@ pub(super) fn refusal(
             .collect(),
         notes: Vec::new(),
     })
+}
+
+fn calls_value(text: Span) -> Box<Refusal> {
+    refusal(
+        text,
+        Reason::CallsValue,
+        "the procedure is a value, which may be any".into(),
+        Vec::new(),
+    )
 }
 
 /// The variable that takes a call's result, and the statement that puts it there: the call, or a

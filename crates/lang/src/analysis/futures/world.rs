@@ -57,6 +57,8 @@ pub(super) struct World<'a> {
     pub(super) shared: BTreeSet<Cell>,
     /// Places where the user's text names variables, in order.
     mentions: Vec<(Span, Symbol)>,
+    /// Calls and loops behind the word `beside`.
+    pub(super) asked: BTreeSet<Span>,
     /// Procedures that can reach themselves.
     pub(super) is_recursive: Vec<bool>,
     /// Lengths of arrays in members that are set by their initialisers only.
@@ -106,6 +108,7 @@ impl<'a> World<'a> {
             member_ties: vec![Ties::default(); program.components.len() + 1],
             shared: BTreeSet::new(),
             mentions: mentions(program),
+            asked: program.asked.iter().map(|asked| asked.what).collect(),
             is_recursive: EffectTable::new(program).recursive,
             lengths: fixed_lengths(program, module),
             arrays: program
