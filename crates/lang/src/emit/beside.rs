@@ -52,12 +52,12 @@ pub(super) struct Copies {
 
 impl Copies {
     pub(super) fn of(input: &crate::core::Lowered<'_>) -> Copies {
+        // Probes note calls in the order of one thread.
+        if input.probes.is_some() {
+            return Copies::default();
+        }
         let marked = |function: &Function| {
-            let mut found = function.records > 0;
-            look_at_each(&function.body, &mut |stmt| {
-                found |= matches!(stmt, StmtKind::Loop(l) if matches!(l.rounds, Rounds::Apart(_)));
-            });
-            found
+            function.records > 0 || has_rounds(&function.body)
         };
         let mut copies = Copies::default();
         let mut calls: BTreeMap<ProcId, BTreeSet<ProcId>> = BTreeMap::new();
@@ -228,6 +228,27 @@ pub(super) fn needs_its_component(block: &[Stmt]) -> bool {
         );
     });
     found
+}
+
+/// Whether there are loops whose rounds may run beside each other.
+pub(super) fn has_rounds(statements: &[Stmt]) -> bool {
+    let mut found = false;
+    each_loop(statements, &mut |l| {
+        found |= matches!(l.rounds, Rounds::Apart(_));
+    });
+    found
+}
+
+/// Looks at each loop, both forms of those that exist twice included.
+pub(super) fn each_loop(statements: &[Stmt], look: &mut dyn FnMut(&Loop)) {
+    look_at_each(statements, &mut |stmt| match stmt {
+        StmtKind::Loop(l) => look(l),
+        StmtKind::Versioned { fast, slow, .. } => {
+            look(fast);
+            look(slow);
+        }
+        _ => {}
+    });
 }
 
 /// Procedures that statements call by name.

@@ -42,7 +42,9 @@ pub(super) fn piece_ns() -> u64 {
 /// Learns from one hand-over.
 pub(super) fn handed_over(ns: u64) {
     let old = HANDOVER_NS.load(Ordering::Relaxed);
-    HANDOVER_NS.store(mean_with(old, ns, 8), Ordering::Relaxed);
+    // A helper may have been on its way from sleep, or without its core.
+    let (ns, weight) = if ns < old { (ns, 2) } else { (ns.min(4 * old), 16) };
+    HANDOVER_NS.store(mean_with(old, ns, weight), Ordering::Relaxed);
 }
 
 /// The mean after another value, which counts for one in `weight`.

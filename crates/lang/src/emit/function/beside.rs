@@ -4,7 +4,7 @@ use super::mentions::Mentions;
 use super::Emitter;
 use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
-use crate::emit::beside::{Copies, Copy, needs_its_component};
+use crate::emit::beside::{Copies, Copy, each_loop, needs_its_component};
 use crate::tree::{ProcCode, ProcId};
 use crate::types::TypeId;
 use std::collections::BTreeSet;
@@ -529,12 +529,12 @@ fn own_slots_of(body: &[Stmt]) -> BTreeSet<SlotId> {
     look_at_each(body, &mut |stmt| {
         own.extend(statement_target(stmt));
         match stmt {
-            StmtKind::Loop(l) => drop(own.insert(l.variable)),
             StmtKind::Promoted { members, .. } => own.extend(members.iter().map(|m| m.1)),
             StmtKind::Release(slot) => drop(own.insert(*slot)),
             _ => {}
         }
     });
+    each_loop(body, &mut |l| drop(own.insert(l.variable)));
     own
 }
 
@@ -542,10 +542,13 @@ fn own_slots_of(body: &[Stmt]) -> BTreeSet<SlotId> {
 /// while a loop runs.
 fn is_of_body(body: &[Stmt], slot: SlotId) -> bool {
     let mut found = false;
-    look_at_each(body, &mut |stmt| match stmt {
-        StmtKind::Loop(l) => found |= l.variable == slot || l.fresh.contains(&slot.0),
-        StmtKind::Promoted { members, .. } => found |= members.iter().any(|m| m.1 == slot),
-        _ => {}
+    look_at_each(body, &mut |stmt| {
+        if let StmtKind::Promoted { members, .. } = stmt {
+            found |= members.iter().any(|m| m.1 == slot);
+        }
+    });
+    each_loop(body, &mut |l| {
+        found |= l.variable == slot || l.fresh.contains(&slot.0);
     });
     found
 }

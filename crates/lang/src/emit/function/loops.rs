@@ -82,7 +82,8 @@ impl Emitter<'_, '_> {
         self.fast_variable = outer;
         self.line("} else {");
         self.depth += 1;
-        self.repeat(slow);
+        // Some check fails there, as a rule: that is no place for haste.
+        self.repeat_in_order(slow);
         self.depth -= 1;
         self.line("}");
     }

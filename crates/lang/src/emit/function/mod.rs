@@ -11,7 +11,7 @@ mod statements;
 mod waiting;
 
 use super::Context;
-use super::beside::Copy;
+use super::beside::{Copy, has_rounds};
 use super::probes::OPERATION_BIT;
 use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
@@ -263,7 +263,8 @@ impl Emitter<'_, '_> {
             if param || slot.storage != Storage::Register || !mentions.any_of(name) {
                 continue;
             }
-            let initial = if slot.counted || function.blocks {
+            let is_awaited = self.records.values().any(|(_, target)| *target == Some(id));
+            let initial = if slot.counted || function.blocks || is_awaited {
                 Some(self.slot_zero(slot.ty))
             } else {
                 None
@@ -498,13 +499,4 @@ impl Emitter<'_, '_> {
     pub(super) fn slot_declaration(&self, ty: SlotType, name: &str) -> String {
         self.context.slot_declaration(ty, name)
     }
-}
-
-/// Whether there are loops whose rounds may run beside each other.
-fn has_rounds(statements: &[Stmt]) -> bool {
-    let mut found = false;
-    look_at_each(statements, &mut |stmt| {
-        found |= matches!(stmt, StmtKind::Loop(l) if matches!(l.rounds, Rounds::Apart(_)));
-    });
-    found
 }
