@@ -21,7 +21,11 @@ const WAYS: [&[(&str, &str)]; 6] = [
 const REPEATS: usize = 4;
 
 /// The exit code and all that is said.
-fn run(program: &Path, options: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String, String) {
+fn run(
+    program: &Path,
+    options: &[&str],
+    settings: &[(&str, &str)],
+) -> (Option<i32>, String, String) {
     let mut command = hearth();
     command.arg("run").args(options).arg(program);
     command.envs(settings.iter().copied());

@@ -97,15 +97,15 @@ pub mod c {
         hearth_component_new, hearth_component_start, hearth_next_pass_slow, hearth_port_assign,
         hearth_port_of, hearth_stop,
     };
-    #[cfg(not(loom))]
-    pub use crate::futures::{
-        Grain, Record, Rounds, hearth_await, hearth_beside, hearth_grain_now,
-        hearth_may_run_beside, hearth_piece_ended, hearth_run_rounds,
-    };
     pub use crate::exchange::timers::{hearth_set_rtimer, hearth_set_timer, hearth_unset_timer};
     pub use crate::exchange::values::heap::{hearth_alloc, hearth_alloc_zeroed, hearth_free};
     pub use crate::exchange::values::object::{
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
+    };
+    #[cfg(not(loom))]
+    pub use crate::futures::{
+        Grain, Record, Rounds, hearth_await, hearth_beside, hearth_grain_now,
+        hearth_may_run_beside, hearth_piece_ended, hearth_run_rounds,
     };
     #[cfg(not(loom))]
     pub use crate::placer::initial::hearth_set_core;

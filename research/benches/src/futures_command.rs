@@ -70,9 +70,15 @@ impl Pair {
 
     fn run(&self, side: usize) -> Result<Run, String> {
         let (has_futures, workers) = SIDES[side];
-        let program: &Path = if has_futures { &self.beside } else { &self.plain };
+        let program: &Path = if has_futures {
+            &self.beside
+        } else {
+            &self.plain
+        };
         let mut command = Command::new(program);
-        command.env_remove("HEARTH_CARRIER").env_remove("HEARTH_FUTURES");
+        command
+            .env_remove("HEARTH_CARRIER")
+            .env_remove("HEARTH_FUTURES");
         match workers {
             Some(count) => command.env("HEARTH_WORKERS", count),
             None => command.env_remove("HEARTH_WORKERS"),
@@ -154,7 +160,11 @@ pub(crate) fn futures(effort: Effort) -> Result<String, String> {
         }
     }
     let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    let reached = if mean >= MEAN_MIN { "reached" } else { "MISSED" };
+    let reached = if mean >= MEAN_MIN {
+        "reached"
+    } else {
+        "MISSED"
+    };
     println!("  geometric mean {mean:.2}, goal {MEAN_MIN} {reached}");
     match below.is_empty() {
         true => println!("  none below {LEAST}: goal reached"),

@@ -56,9 +56,7 @@ impl Copies {
         if input.probes.is_some() {
             return Copies::default();
         }
-        let marked = |function: &Function| {
-            function.records > 0 || has_rounds(&function.body)
-        };
+        let marked = |function: &Function| function.records > 0 || has_rounds(&function.body);
         let mut copies = Copies::default();
         let mut calls: BTreeMap<ProcId, BTreeSet<ProcId>> = BTreeMap::new();
         let mut beside: BTreeSet<ProcId> = BTreeSet::new();
@@ -101,9 +99,7 @@ impl Copies {
             }
             excluded.extend(more);
         }
-        let blocks = |proc: &ProcId| {
-            input.effects.of_proc(*proc).blocks || excluded.contains(proc)
-        };
+        let blocks = |proc: &ProcId| input.effects.of_proc(*proc).blocks || excluded.contains(proc);
         marks.retain(|proc| !excluded.contains(proc));
         beside.retain(|proc| !excluded.contains(proc));
         let is_body =

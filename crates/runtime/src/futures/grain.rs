@@ -43,7 +43,11 @@ pub(super) fn piece_ns() -> u64 {
 pub(super) fn handed_over(ns: u64) {
     let old = HANDOVER_NS.load(Ordering::Relaxed);
     // A helper may have been on its way from sleep, or without its core.
-    let (ns, weight) = if ns < old { (ns, 2) } else { (ns.min(4 * old), 16) };
+    let (ns, weight) = if ns < old {
+        (ns, 2)
+    } else {
+        (ns.min(4 * old), 16)
+    };
     HANDOVER_NS.store(mean_with(old, ns, weight), Ordering::Relaxed);
 }
 
@@ -59,7 +63,11 @@ impl Grain {
         let cutoff = self.cutoff.load(Ordering::Relaxed);
         let seen = self.seen.load(Ordering::Relaxed);
         let old = self.mean.load(Ordering::Relaxed);
-        let mean = if seen == 0 { ns.max(1) } else { mean_with(old, ns, 4) };
+        let mean = if seen == 0 {
+            ns.max(1)
+        } else {
+            mean_with(old, ns, 4)
+        };
         self.mean.store(mean, Ordering::Relaxed);
         self.seen.store(seen.saturating_add(1), Ordering::Relaxed);
         let new = if mean > 4 * sought {
@@ -84,7 +92,11 @@ impl Grain {
     pub(super) fn call_took(&self, ns: u64) {
         let seen = self.seen.load(Ordering::Relaxed);
         let old = self.mean.load(Ordering::Relaxed);
-        let mean = if seen == 0 { ns.max(1) } else { mean_with(old, ns, 4) };
+        let mean = if seen == 0 {
+            ns.max(1)
+        } else {
+            mean_with(old, ns, 4)
+        };
         self.mean.store(mean, Ordering::Relaxed);
         self.seen.store(seen.saturating_add(1), Ordering::Relaxed);
         let is_worth = mean >= piece_ns() / 2;
@@ -134,7 +146,11 @@ impl Grain {
         }
         let of_1024 = (ns.max(1).saturating_mul(1024) / rounds).max(1);
         let old = self.mean.load(Ordering::Relaxed);
-        let mean = if old == 0 { of_1024 } else { mean_with(old, of_1024, 4) };
+        let mean = if old == 0 {
+            of_1024
+        } else {
+            mean_with(old, of_1024, 4)
+        };
         self.mean.store(mean, Ordering::Relaxed);
         // Fewer rounds than this are not worth it: the header compares.
         let least = (2 * piece_ns()).saturating_mul(1024) / mean;
@@ -175,7 +191,10 @@ mod tests {
             grain.piece_took(whole >> cutoff);
         }
         let piece = whole >> grain.cutoff.load(Ordering::Relaxed);
-        assert!((piece_ns() / 2..=4 * piece_ns()).contains(&piece), "{piece}");
+        assert!(
+            (piece_ns() / 2..=4 * piece_ns()).contains(&piece),
+            "{piece}"
+        );
     }
 
     #[test]
@@ -184,6 +203,9 @@ mod tests {
         grain.rounds_took(1000, 1_000_000);
         let least = u64::from(grain.cutoff.load(Ordering::Relaxed));
         let expected = grain.expected_of_rounds(least).unwrap();
-        assert!((piece_ns()..=3 * piece_ns()).contains(&expected), "{expected}");
+        assert!(
+            (piece_ns()..=3 * piece_ns()).contains(&expected),
+            "{expected}"
+        );
     }
 }

@@ -99,7 +99,8 @@ fn wake_one(expected_ns: Option<u64>) {
         return; // another thread wakes one
     };
     for helper in helpers.iter() {
-        if helper.asleep.load(Ordering::Relaxed) == 1 && helper.asleep.swap(0, Ordering::Relaxed) == 1
+        if helper.asleep.load(Ordering::Relaxed) == 1
+            && helper.asleep.swap(0, Ordering::Relaxed) == 1
         {
             count_awake();
             helper.asleep.ring();
@@ -119,7 +120,9 @@ fn wake_one(expected_ns: Option<u64>) {
                 helpers.push(helper);
             }
             // No more threads: the calls run in order.
-            Err(_) => drop(LOOKING.fetch_sub(1, Ordering::Relaxed)),
+            Err(_) => {
+                LOOKING.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -153,7 +156,11 @@ fn live(helper: &'static Helper) {
         loop {
             for _ in 0..16 {
                 draws += 1;
-                let first = if is_always { scramble(draws) as usize } else { 0 };
+                let first = if is_always {
+                    scramble(draws) as usize
+                } else {
+                    0
+                };
                 if let Some(record) = steal_any(first, is_always) {
                     LOOKING.fetch_sub(1, Ordering::Relaxed);
                     RUNNING.fetch_add(1, Ordering::Relaxed);
@@ -175,11 +182,7 @@ fn live(helper: &'static Helper) {
 
 /// # Safety
 /// The calling thread has taken the record, and may run code with the base.
-unsafe fn run_stolen(
-    record: *mut Record,
-    base: *mut crate::abi::Component,
-    ring: &'static Ring,
-) {
+unsafe fn run_stolen(record: *mut Record, base: *mut crate::abi::Component, ring: &'static Ring) {
     // SAFETY: as the caller promises.
     unsafe {
         let pushed_ns = (*record).pushed_ns;

@@ -90,9 +90,9 @@ impl Record {
 
     /// Sleeps until it has ended.
     pub(super) fn sleep(&self) {
-        let begun =
-            self.state
-                .compare_exchange(RUNS, SLEEPS, Ordering::Relaxed, Ordering::Acquire);
+        let begun = self
+            .state
+            .compare_exchange(RUNS, SLEEPS, Ordering::Relaxed, Ordering::Acquire);
         if begun.is_ok() {
             self.state.sleep(SLEEPS);
         }

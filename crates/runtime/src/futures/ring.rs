@@ -72,10 +72,7 @@ impl Ring {
         let address = record.expose_provenance();
         debug_assert!(address >> ADDRESS_BITS == 0, "an address of {address:#x}");
         // Release pairs with the Acquire of the thief: it sees the record as it is now.
-        self.slots[slot].store(
-            address | self.run.get() << ADDRESS_BITS,
-            Ordering::Release,
-        );
+        self.slots[slot].store(address | self.run.get() << ADDRESS_BITS, Ordering::Release);
         Some(slot)
     }
 

@@ -96,7 +96,11 @@ unsafe fn divide(
         let copies = (&raw mut (*half).sums).cast::<u8>();
         copies.copy_from_nonoverlapping(of.neutral.cast(), of.bytes);
         let record = &raw mut (*half).record;
-        offer(record, base, grain.expected_of_rounds((range.end - middle) as u64));
+        offer(
+            record,
+            base,
+            grain.expected_of_rounds((range.end - middle) as u64),
+        );
         divide(of, base, depth, sums, range.start..middle, all);
         let slot = (*record).slot;
         if slot != NOWHERE {
@@ -134,6 +138,13 @@ unsafe extern "C" fn run_half(record: *mut Record, base: *mut Component, depth: 
     unsafe {
         let range = (*half).from..(*half).to;
         let all = (range.end - range.start) * 2;
-        divide(&*(*half).of, base, depth, (&raw mut (*half).sums).cast(), range, all);
+        divide(
+            &*(*half).of,
+            base,
+            depth,
+            (&raw mut (*half).sums).cast(),
+            range,
+            all,
+        );
     }
 }

@@ -52,7 +52,9 @@ pub(super) fn make() -> *mut Component {
     unsafe {
         let component = block.add(size_of::<Seat>()).cast::<Component>();
         (*component).r#type = &raw const TYPE.0;
-        block.cast::<Seat>().write(Seat::new(identity, Choices::default(), 0));
+        block
+            .cast::<Seat>()
+            .write(Seat::new(identity, Choices::default(), 0));
         component
     }
 }

@@ -469,6 +469,7 @@ mod tests {
             ("HEARTH_CARRIER", "horses"),
             ("HEARTH_HEAPS", "many"),
             ("HEARTH_SERVERS", "polite"),
+            ("HEARTH_FUTURES", "perhaps"),
             ("HEARTH_HEAPS_MOVE", "1M"),
             ("HEARTH_SLICE", "0"),
             ("HEARTH_PATIENCE", "0"),

@@ -1,7 +1,7 @@
 //! Calls beside others, waits for them, and loops whose rounds run beside each other.
 
-use super::mentions::Mentions;
 use super::Emitter;
+use super::mentions::Mentions;
 use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
 use crate::emit::beside::{Copies, Copy, each_loop, needs_its_component};
@@ -58,9 +58,7 @@ impl Emitter<'_, '_> {
         for (_, parameter) in self.context.parameters(self.function) {
             let _ = write!(arguments, ", {parameter}");
         }
-        self.line(format!(
-            "if (hearth_grain_is_piece(&{grain}, depth_in)) {{"
-        ));
+        self.line(format!("if (hearth_grain_is_piece(&{grain}, depth_in)) {{"));
         self.line("    uint64_t begun_0 = hearth_piece_begins(depth_in);");
         let (store, end) = match self.function.result {
             TypeId::VOID => ("", "return;"),
@@ -188,16 +186,19 @@ impl Emitter<'_, '_> {
         }
         let mut stores = String::new();
         if function.result != TypeId::VOID {
-            let _ = writeln!(fields, "    {};", context.declare(function.result, "result"));
+            let _ = writeln!(
+                fields,
+                "    {};",
+                context.declare(function.result, "result")
+            );
             stores.push_str("call->result = ");
         }
         let callee = context.copy_name(proc, Copy::Divided);
         let run = format!(
             "static void {name}_run(hearth_record *record, hearth_component *base, uint32_t depth_in)"
         );
-        let types = format!(
-            "typedef struct {{\n{fields}}} {name};\n__attribute__((unused)) {run};\n"
-        );
+        let types =
+            format!("typedef struct {{\n{fields}}} {name};\n__attribute__((unused)) {run};\n");
         let text = format!(
             "{run}\n{{\n    {name} *call = ({name} *)record;\n    (void)call;\n    (void)depth_in;\n    \
              {stores}{callee}({arguments});\n}}\n\n"
@@ -272,7 +273,6 @@ impl Emitter<'_, '_> {
         let (given, has_sums) = self.add_rounds(&name, l, reductions, &inside);
         let copies = &self.context.copies;
         let grain = copies.grain(name.clone(), "HEARTH_GRAIN_ROUNDS");
-        let variable = self.slot_name(l.variable);
         let (from, to) = (self.value(&l.from), self.value(&l.to));
         self.line("{");
         self.depth += 1;
@@ -280,7 +280,9 @@ impl Emitter<'_, '_> {
             "const int64_t first_0 = {from}, count_0 = ((int64_t){to} - first_0 + {}) / {};",
             l.step, l.step
         ));
-        self.line(format!("if (hearth_grain_has_rounds(&{grain}, count_0)) {{"));
+        self.line(format!(
+            "if (hearth_grain_has_rounds(&{grain}, count_0)) {{"
+        ));
         self.depth += 1;
         let fields: Vec<String> = given
             .iter()
@@ -296,9 +298,7 @@ impl Emitter<'_, '_> {
                 .collect();
             self.line(format!("{name}_sums sums_0 = {{ {} }};", starts.join(", ")));
             sums = "&sums_0".into();
-            joins = format!(
-                "{name}_join, &given_0, &{name}_neutral, sizeof({name}_sums)"
-            );
+            joins = format!("{name}_join, &given_0, &{name}_neutral, sizeof({name}_sums)");
         }
         self.line(format!(
             "hearth_run_rounds(&(hearth_rounds){{ {name}_run, {joins}, &{grain} }}, base, {}, {sums}, count_0);",
@@ -317,7 +317,6 @@ impl Emitter<'_, '_> {
         self.depth -= 1;
         self.line("} else {");
         self.depth += 1;
-        let _ = variable;
         self.repeat_in_order(l);
         self.depth -= 1;
         self.line("}");
@@ -477,10 +476,7 @@ impl Emitter<'_, '_> {
                 neutral.push(self.value(&reduction.way.neutral(reduction.ty)));
                 let slot = self.slot_name(reduction.slot);
                 let local = context.declare(reduction.ty, &slot);
-                let _ = writeln!(
-                    locals,
-                    "    {local} = (({name}_sums *)sums_in)->sum_{n};"
-                );
+                let _ = writeln!(locals, "    {local} = (({name}_sums *)sums_in)->sum_{n};");
                 let _ = writeln!(join, "    {}", joined(reduction.way, n));
             }
             let _ = write!(
@@ -530,11 +526,15 @@ fn own_slots_of(body: &[Stmt]) -> BTreeSet<SlotId> {
         own.extend(statement_target(stmt));
         match stmt {
             StmtKind::Promoted { members, .. } => own.extend(members.iter().map(|m| m.1)),
-            StmtKind::Release(slot) => drop(own.insert(*slot)),
+            StmtKind::Release(slot) => {
+                own.insert(*slot);
+            }
             _ => {}
         }
     });
-    each_loop(body, &mut |l| drop(own.insert(l.variable)));
+    each_loop(body, &mut |l| {
+        own.insert(l.variable);
+    });
     own
 }
 

@@ -27,9 +27,9 @@ pub use workers::Worker;
 #[cfg(all(test, loom))]
 pub(crate) use workers::world::{SPARE_RUNNER, enlist, interfere, live, moves, start, worker};
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, component_on, core_of,
+    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, component_on, core_of, cores,
     destination_to, hold_both, home_of, is_kept_placed, keep_named, keep_placed, keep_planned,
-    cores, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming,
+    mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming,
     stay, worker_count, worker_of,
 };
 pub(crate) use workers::{
