@@ -402,6 +402,7 @@ impl Emitter<'_, '_> {
             other => other,
         };
         emitter.is_of_rounds = true;
+        emitter.sums = reductions.iter().map(|r| r.slot).collect();
         emitter.has_marks = false;
         emitter.fast_variable = self.fast_variable;
         let variable = self.slot_name(l.variable);
@@ -419,7 +420,7 @@ impl Emitter<'_, '_> {
         emitter.inner(&l.body);
         emitter.line("}");
         for (n, reduction) in reductions.iter().enumerate() {
-            let slot = self.slot_name(reduction.slot);
+            let slot = emitter.slot_name(reduction.slot);
             emitter.line(format!("(({name}_sums *)sums_in)->sum_{n} = {slot};"));
         }
         let text = emitter.finish_rounds();
@@ -474,7 +475,7 @@ impl Emitter<'_, '_> {
                 let declaration = context.declare(reduction.ty, &format!("sum_{n}"));
                 let _ = writeln!(sum_fields, "    {declaration};");
                 neutral.push(self.value(&reduction.way.neutral(reduction.ty)));
-                let slot = self.slot_name(reduction.slot);
+                let slot = emitter.slot_name(reduction.slot);
                 let local = context.declare(reduction.ty, &slot);
                 let _ = writeln!(locals, "    {local} = (({name}_sums *)sums_in)->sum_{n};");
                 let _ = writeln!(join, "    {}", joined(reduction.way, n));

@@ -52,6 +52,8 @@ pub(super) struct Emitter<'c, 'a> {
     is_of_rounds: bool,
     /// Records: the C name of the type, and the slot of the result.
     records: BTreeMap<RecordId, (String, Option<SlotId>)>,
+    /// Reductions of such a loop: its function has copies of them in C locals.
+    sums: Vec<SlotId>,
     /// Loops whose rounds run beside each other so far.
     loops: u32,
 }
@@ -147,6 +149,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
             has_marks: function.records > 0 || has_rounds(statements),
             is_of_rounds: false,
             records: BTreeMap::new(),
+            sums: Vec::new(),
             loops: 0,
         }
     }
@@ -439,7 +442,7 @@ impl Emitter<'_, '_> {
     pub(super) fn slot_name(&self, slot: SlotId) -> String {
         let name = &self.layout.slot_names[slot.index()];
         match self.function.slots[slot.index()].storage {
-            Storage::Frame => format!("frame->{name}"),
+            Storage::Frame if !self.sums.contains(&slot) => format!("frame->{name}"),
             _ => name.clone(),
         }
     }
