@@ -26,6 +26,12 @@ pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     if let Some(out) = &out {
         refuse_unfit(out, &arguments.file)?;
     }
+    if arguments.beside.futures && !arguments.probes.patterns.is_empty() {
+        output::tell(format_args!(
+            "note: {}",
+            crate::without_effect::FUTURES_WITH_PROBES
+        ));
+    }
     let (c, _) = program::to_c(&source, &options, &arguments.probes.patterns)?;
     match (out, arguments.emit) {
         (None, _) => output::write(c),
