@@ -150,3 +150,73 @@ fn backwards(text: &str, found: &Value) -> Option<String> {
         "{before}for {variable} = {to} .. {from}{step} do {body}"
     ))
 }
+
+/// The patch adds the word and nothing else, git takes it, and then what was found is what the text
+/// says.
+#[test]
+fn git_takes_the_patch() {
+    let folder = support::empty_folder("futures-patch");
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(arguments)
+            .current_dir(&folder)
+            .env("GIT_CEILING_DIRECTORIES", support::scratch())
+            .output()
+            .expect("git is there");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    };
+    let mut odd = std::fs::read_to_string(root().join("tests/futures/shown/two-calls.isf"))
+        .expect("the program can be read");
+    odd.truncate(odd.trim_end().len());
+    let mut programs: Vec<(String, String)> = vec![
+        ("without an end of line.isf".into(), odd.clone()),
+        ("größe \"1\".isf".into(), odd.replace('\n', "\r\n")),
+        ("below/it.isf".into(), odd),
+    ];
+    for program in files("tests/futures/found", &[".isf"]) {
+        let text = std::fs::read_to_string(&program).expect("the program can be read");
+        let name = program.file_name().expect("a file has a name");
+        programs.push((name.to_string_lossy().into_owned(), text));
+    }
+    std::fs::create_dir(folder.join("below")).expect("a folder can be made");
+    for (name, text) in programs {
+        let file = folder.join(&name);
+        std::fs::write(&file, &text).expect("a scratch file can be written");
+        let said = |options: &[&str]| {
+            let mut command = hearth();
+            command.arg("futures").arg(&name).args(options);
+            let found = outcome(command.current_dir(&folder), None).expect("it starts");
+            assert_eq!(found.code(), Some(0), "{name}: {}", found.stderr);
+            found.stdout
+        };
+        let found = |said: &str| -> Vec<Value> {
+            let document: Value = serde_json::from_str(said).expect("it is JSON");
+            document["found"].as_array().expect("a list").clone()
+        };
+        let before = found(&said(&["--json"]));
+        let patch = said(&["--patch"]);
+        assert!(!patch.is_empty(), "{name}");
+        assert_eq!(said(&["--patch", "kept.patch"]), "");
+        let kept = std::fs::read_to_string(folder.join("kept.patch")).expect("the patch");
+        assert_eq!(kept, patch);
+        git(&["apply", "--check", "kept.patch"]);
+        git(&["apply", "kept.patch"]);
+        let patched = std::fs::read_to_string(&file).expect("the program is still there");
+        assert_eq!(patched.replace("beside ", ""), text, "{name}");
+        let after = found(&said(&["--json"]));
+        let patterns = |found: &[Value]| -> Vec<String> {
+            found
+                .iter()
+                .map(|found| found["pattern"].to_string())
+                .collect()
+        };
+        assert_eq!(patterns(&before), patterns(&after), "{name}");
+        assert!(after.iter().all(|found| found["marked"] == true), "{name}");
+        assert!(
+            before.iter().all(|found| found["marked"] == false),
+            "{name}"
+        );
+        assert_eq!(said(&["--patch"]), "", "{name}");
+    }
+}

@@ -178,8 +178,9 @@ fn refused_word(refusal: &futures::Refusal, asked: &Asked) -> Diagnostic {
         end: asked.text.start + "beside".len() as u32,
         ..asked.text
     };
-    let title = format!("this is not proved to be independent: {}", refusal.title);
-    let mut diagnostic = Diagnostic::error(BESIDE, title, word, "this claims that it is");
+    let title = format!("`beside` is not proved here: {}", refusal.title);
+    let mut diagnostic =
+        Diagnostic::error(BESIDE, title, word, "this claims that nothing is shared");
     for label in &refusal.labels {
         diagnostic = diagnostic.with_label(label.span, &label.text);
     }

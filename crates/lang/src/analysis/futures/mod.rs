@@ -231,23 +231,32 @@ fn too_entangled(span: Span) -> Refusal {
     *sites::refusal(span, Reason::TooEntangled, title, Vec::new())
 }
 
-/// Walks all functions until no walk finds anything new; the last walks of each.
+/// Walks all functions until no walk finds anything new; the last walks of each. A function is walked
+/// again only if what its walk goes by has changed.
 fn settle<'a>(world: &mut World<'a>) -> Option<Vec<walk::Walked<'a>>> {
+    let count = world.module.functions.len();
+    let mut walks: Vec<Option<walk::Walked<'a>>> = (0..count).map(|_| None).collect();
+    let mut is_due = vec![true; count];
     for round in 0..ROUNDS_MAX {
         let is_late = round >= EXACT_ROUNDS;
-        let mut walks = Vec::new();
-        let mut changed = false;
-        for index in 0..world.module.functions.len() {
+        for index in 0..count {
+            if !std::mem::replace(&mut is_due[index], false) {
+                continue;
+            }
             let walked = walk::walk(world, index);
-            changed |= world.learn(index, &walked.summary, &walked.entries, is_late);
-            let new = walked.shared.difference(&world.shared).count() > 0;
-            changed |= new;
+            let mut concerned = world.learn(index, &walked.summary, &walked.entries, is_late);
+            let shared = world.shared.len();
             world.shared.extend(walked.shared.iter().copied());
-            changed |= world.learn_members(index, &walked.ties);
-            walks.push(walked);
+            if world.shared.len() > shared || world.learn_members(index, &walked.ties) {
+                concerned = (0..count).collect();
+            }
+            for index in concerned {
+                is_due[index] = true;
+            }
+            walks[index] = Some(walked);
         }
-        if !changed {
-            return Some(walks);
+        if !is_due.contains(&true) {
+            return walks.into_iter().collect();
         }
     }
     None

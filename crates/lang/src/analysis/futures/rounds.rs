@@ -12,9 +12,7 @@ use super::zone::Symbol;
 use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
 use crate::core::passes::beside::Independent;
-use crate::core::passes::{
-    blocks_of, look_at_each, statement_target, statement_values, visit_value,
-};
+use crate::core::passes::{blocks_of, look_at_each, look_at_values, statement_target, visit_value};
 use crate::source::{SourceId, Span};
 use crate::tree::BinaryOp;
 use crate::types::TypeId;
@@ -310,8 +308,7 @@ fn reduction_of(inner: &Loop, slot: SlotId) -> Option<(Way, Order)> {
     };
     for block in [&inner.prepare, &inner.body] {
         look_at_each(block, &mut |kind| {
-            let mut copy = kind.clone();
-            statement_values(&mut copy, &mut |value| count(value));
+            look_at_values(kind, &mut |value| count(value));
         });
     }
     let mut ways: BTreeMap<Way, Order> = BTreeMap::new();

@@ -11,7 +11,7 @@ use super::zone::Symbol;
 use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
 use crate::core::passes::beside::{Independent, Mark};
-use crate::core::passes::{look_at_each, statement_target, statement_values, visit_value};
+use crate::core::passes::{look_at_each, look_at_values, statement_target, visit_value};
 use crate::diagnostic::Label;
 use crate::source::{SourceId, Span};
 use crate::tree::ProcId;
@@ -627,8 +627,7 @@ fn mentions(stmt: &Stmt, slot: SlotId) -> bool {
             StmtKind::PortAssign { value, .. } => is_found |= *value == slot,
             _ => {}
         }
-        let mut copy = kind.clone();
-        statement_values(&mut copy, &mut |value| {
+        look_at_values(kind, &mut |value| {
             visit_value(value, &mut |value| {
                 is_found |= matches!(value, Value::Slot(named) if *named == slot);
             });
