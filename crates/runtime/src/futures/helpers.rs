@@ -144,6 +144,7 @@ fn live(helper: &'static Helper) {
     let _ = affinity::allow_current(carrier::cores());
     let base = stand_in::make();
     let Some(ring) = ring_of_thread() else {
+        LOOKING.fetch_sub(1, Ordering::Relaxed);
         return;
     };
     // SAFETY: the stand-in lives as long as the process.

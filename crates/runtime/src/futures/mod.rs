@@ -113,6 +113,12 @@ fn ring_of_thread() -> Option<&'static Ring> {
     }
 }
 
+/// Whether the guard is fixed: no time decides.
+#[cfg(not(loom))]
+fn is_fixed() -> bool {
+    simulation::is_on() || options::get().futures == Futures::Always
+}
+
 /// Nanoseconds by the monotonic clock, from some point on; never 0.
 #[cfg(not(loom))]
 fn now_ns() -> u64 {
@@ -202,7 +208,7 @@ unsafe fn run_timed(record: *mut Record, base: *mut Component) {
     // SAFETY: as the caller promises; the generated function runs the record's call.
     unsafe {
         #[cfg(not(loom))]
-        if (*record).is_measured && !simulation::is_on() {
+        if (*record).is_measured && !is_fixed() {
             let start = now_ns();
             ((*record).run)(record, base, (*record).depth);
             (*(*record).grain).call_took(now_ns() - start);
@@ -330,7 +336,7 @@ pub extern "C" fn hearth_grain_now() -> u64 {
 #[cfg(not(loom))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_piece_ended(grain: *mut Grain, start_ns: u64) {
-    if simulation::is_on() || options::get().futures == Futures::Always {
+    if is_fixed() {
         return;
     }
     // SAFETY: as the caller promises.

@@ -50,7 +50,13 @@ pub struct Record {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Record>() <= super::RECORD_BYTES);
+const _: () = assert!(
+    size_of::<Record>() <= super::RECORD_BYTES
+        && std::mem::offset_of!(Record, run) == 0
+        && std::mem::offset_of!(Record, grain) == 8
+        && std::mem::offset_of!(Record, depth) == 16
+        && std::mem::offset_of!(Record, slot) == 20
+);
 
 impl Record {
     /// A record that has not been begun.

@@ -5,10 +5,8 @@ use std::ffi::c_void;
 
 use super::grain::Grain;
 use super::record::Record;
-use super::{NOWHERE, now_ns, offer, ring_of_thread, wait_for};
+use super::{NOWHERE, is_fixed, now_ns, offer, ring_of_thread, wait_for};
 use crate::abi::Component;
-use crate::ground::options::{self, Futures};
-use crate::hooks::simulation;
 use crate::seats::exceptions;
 
 /// Bytes for the copies of a loop's reductions: eight of them.
@@ -70,7 +68,7 @@ unsafe fn divide(
     unsafe {
         let grain = &*of.grain;
         let count = range.end - range.start;
-        let is_fixed = simulation::is_on() || options::get().futures == Futures::Always;
+        let is_fixed = is_fixed();
         let piece = match is_fixed {
             true => (all / 8).max(1),
             false => i64::try_from(grain.rounds_of_piece(all as u64)).unwrap_or(i64::MAX),
