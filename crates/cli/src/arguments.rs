@@ -155,7 +155,7 @@ impl Compilation {
 #[derive(Args, Debug)]
 pub(crate) struct Beside {
     /// Let calls and loops run beside each other where `hearth futures` finds that they may, as if
-    /// its patch had been applied
+    /// the word `beside` stood there
     #[arg(long)]
     pub(crate) futures: bool,
 }

@@ -32,10 +32,10 @@ Examples:
 With --json standard output is one object:
   file     the name of the program as given; `<stdin>` for standard input
   found    a list of {pattern, callee, span, beside, waits, notes, marked}: the pattern is
-           consecutive-calls, call-beside-statements, recursion, disjoint-parts, rounds or
-           reduction; callee is null for a loop; beside is the span that may run meanwhile; waits
-           is {at, span}, with at use, conflict or end, and the span null at the end; marked is
-           true if the text says `beside`
+           consecutive-calls, call-beside-statements, recursion, disjoint-parts, rounds, reduction
+           or extracted-procedure; callee is null for a loop, and the new name of an extracted
+           procedure; beside is the span that may run meanwhile; waits is {at, span}, with at use,
+           conflict or end, and the span null at the end; marked is true if the text says `beside`
   refused  a list of {reason, title, span, labels, notes}; labels are {text, span}
 Spans are those of `hearth check --json`.
 
@@ -58,8 +58,8 @@ pub(crate) struct FuturesArguments {
     #[arg(long, conflicts_with = "json")]
     pub(crate) sarif: bool,
 
-    /// Write a patch that puts the word `beside` before what was found; into OUT, or to standard
-    /// output
+    /// Write a patch that puts the word `beside` before what was found, and makes procedures of
+    /// statements; into OUT, or to standard output
     #[arg(
         long,
         value_name = "OUT",
