@@ -17,7 +17,7 @@ pub struct Patched {
     pub futures: Futures,
     /// The new text; the old one if nothing is to be written.
     pub text: String,
-    /// What the new text has more, in its order.
+    /// The words that the new text has more, in its order.
     pub places: Vec<Place>,
 }
 
@@ -120,7 +120,7 @@ fn extracted(
     (taken, edits, futures)
 }
 
-/// What was found of a new procedure's call, told of the statements in the old text.
+/// The finding of a new procedure's call, told of the statements in the old text.
 fn as_statements(finding: &Finding, taken: &[Proposal], edits: &[Edit]) -> Option<Finding> {
     let name = finding.callee.as_ref()?;
     let proposal = taken.iter().find(|proposal| proposal.name == *name)?;

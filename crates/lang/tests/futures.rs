@@ -133,7 +133,8 @@ fn random_programs_can_be_looked_at() {
     }
 }
 
-/// The programs that are run with and without hold what is found and what is refused, of most kinds.
+/// The programs that are run with and without hold what is found and what is refused, of most
+/// kinds.
 #[test]
 fn random_programs_of_calls_and_loops_have_both() {
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();

@@ -264,7 +264,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Whether it is proved is a question for the analysis of futures.
+    /// Notes what is to be proved by the analysis of futures.
     fn beside(&mut self, inner: &'a ast::Expr, span: Span, used: bool) -> Expr {
         match inner.kind {
             ast::ExprKind::Call(..) | ast::ExprKind::For { .. } => {

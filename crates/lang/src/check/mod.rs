@@ -101,7 +101,7 @@ struct Checker<'a> {
     /// The type of `stop` and `throw`.
     departure: TypeId,
     at: CheckPosition<'a>,
-    /// What stands behind `beside`.
+    /// Calls and loops behind `beside`.
     asked: Vec<Asked>,
     diagnostics: Vec<Diagnostic>,
 }

@@ -1,4 +1,4 @@
-//! What was found as a patch: the text with the words, and procedures, beside the text without.
+//! The patch of what was found: the text with the words, and procedures, beside the text without.
 
 use std::fmt::Write as _;
 use std::ops::Range;

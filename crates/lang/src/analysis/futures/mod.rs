@@ -193,7 +193,7 @@ pub struct Futures {
 }
 
 impl Futures {
-    /// What was found, in terms of the IR: all of it, or what the text asks for.
+    /// Marks of all that was found, or of what the text asks for.
     pub fn marks(&self, all: bool) -> Vec<Mark> {
         let found = self.found.iter().filter(|found| all || found.is_asked);
         found.filter_map(|found| found.mark.clone()).collect()
@@ -236,8 +236,8 @@ fn too_entangled(span: Span) -> Refusal {
     *sites::refusal(span, Reason::TooEntangled, title, Vec::new())
 }
 
-/// Walks all functions until no walk finds anything new; the last walks of each. A function is walked
-/// again only if what its walk goes by has changed.
+/// Walks all functions until no walk finds anything new; the last walks of each. A function is
+/// walked again only if what its walk goes by has changed.
 fn settle<'a>(world: &mut World<'a>) -> Option<Vec<walk::Walked<'a>>> {
     let count = world.module.functions.len();
     let mut walks: Vec<Option<walk::Walked<'a>>> = (0..count).map(|_| None).collect();

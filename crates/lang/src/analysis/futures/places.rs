@@ -32,8 +32,8 @@ pub(super) struct Range {
     pub(super) rows: Option<Box<Rows>>,
 }
 
-/// Indices `row * width + place` with `0 <= place < width` that do not wrap: where the rows differ, or
-/// the places, so do the indices.
+/// Indices `row * width + place` with `0 <= place < width` that do not wrap: where the rows differ,
+/// or the places, so do the indices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rows {
     pub(super) width: Linear,
