@@ -160,7 +160,6 @@ fn random_programs_of_calls_and_loops_have_both() {
         "{found:?}"
     );
     assert!(refused.len() >= 7, "{refused:?}");
-    println!("{found:?}\n{refused:?}");
 }
 
 fn collect(folder: &Path, programs: &mut Vec<PathBuf>) {
