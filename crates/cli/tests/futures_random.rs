@@ -24,8 +24,14 @@ fn seeds() -> std::ops::Range<u64> {
     }
 }
 
+/// Options and variables of a run.
+type Way = (
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+);
+
 /// Other ways to run what is independent.
-const WAYS: [(&[&str], &[(&str, &str)]); 4] = [
+const WAYS: [Way; 4] = [
     (
         &[],
         &[("HEARTH_FUTURES", "always"), ("HEARTH_WORKERS", "3")],
