@@ -5,14 +5,17 @@ mod support;
 
 use std::path::Path;
 
+use hearth_lang::compile::CompileOptions;
+use hearth_lang::patch;
 use serde_json::Value;
 use support::{files, golden, hearth, outcome, root};
 
 /// Text that the command prints with these options, called in the program's folder.
 fn said(program: &Path, options: &[&str]) -> String {
     let mut command = hearth();
-    command.arg("futures").args(options);
+    command.arg("futures");
     command.arg(program.file_name().expect("a file has a name"));
+    command.args(options);
     command.current_dir(program.parent().expect("a file is in a folder"));
     let found = outcome(&mut command, None).expect("the command starts");
     assert_eq!(found.code(), Some(0), "{}", found.stderr);
@@ -60,6 +63,10 @@ fn the_page_shows_what_the_command_says() {
     let said = said(&shown, &[]);
     assert!(page.contains(&format!(
         "```text\n$ hearth futures two-calls.isf\n{said}```\n"
+    )));
+    let patch = self::said(&shown, &["--patch"]);
+    assert!(page.contains(&format!(
+        "```text\n$ hearth futures two-calls.isf --patch\n{patch}```\n"
     )));
 }
 
@@ -174,7 +181,9 @@ fn git_takes_the_patch() {
         ("größe \"1\".isf".into(), odd.replace('\n', "\r\n")),
         ("below/it.isf".into(), odd),
     ];
-    for program in files("tests/futures/found", &[".isf"]) {
+    let mut all = files("tests/futures/found", &[".isf"]);
+    all.extend(files("tests/futures/extracted", &[".isf"]));
+    for program in all.into_iter().filter(|file| !file.ends_with("none.isf")) {
         let text = std::fs::read_to_string(&program).expect("the program can be read");
         let name = program.file_name().expect("a file has a name");
         programs.push((name.to_string_lossy().into_owned(), text));
@@ -203,6 +212,11 @@ fn git_takes_the_patch() {
         git(&["apply", "--check", "kept.patch"]);
         git(&["apply", "kept.patch"]);
         let patched = std::fs::read_to_string(&file).expect("the program is still there");
+        let by_itself = patch::patched(&text, &CompileOptions::default()).expect("no errors");
+        assert_eq!(patched, by_itself.text, "{name}");
+        if by_itself.places.iter().any(|place| place.is_extracted) {
+            continue;
+        }
         assert_eq!(patched.replace("beside ", ""), text, "{name}");
         let after = found(&said(&["--json"]));
         let patterns = |found: &[Value]| -> Vec<String> {
@@ -218,5 +232,31 @@ fn git_takes_the_patch() {
             "{name}"
         );
         assert_eq!(said(&["--patch"]), "", "{name}");
+    }
+}
+
+/// Statements that compute a value of their own become a procedure in the patch, which is kept, and
+/// the program prints the same.
+#[test]
+fn statements_become_procedures() {
+    let programs = files("tests/futures/extracted", &[".isf"]);
+    assert!(programs.len() > 3);
+    for program in programs {
+        let text = std::fs::read_to_string(&program).expect("the program can be read");
+        let patch = said(&program, &["--patch"]);
+        golden(&program.with_extension("patch"), &patch)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+        let remarks = said(&program, &["--found"]);
+        golden(&program.with_extension("txt"), &remarks)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+        let patched = patch::patched(&text, &CompileOptions::default()).expect("no errors");
+        let is_extracted = patched.places.iter().any(|place| place.is_extracted);
+        assert_eq!(
+            is_extracted,
+            !program.ends_with("none.isf"),
+            "{}",
+            program.display()
+        );
+        assert_eq!(printed(&text), printed(&patched.text), "{}", patched.text);
     }
 }

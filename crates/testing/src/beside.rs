@@ -522,8 +522,12 @@ impl Generator {
                 if let (Some(name), true) = (local.first(), self.chance(50)) {
                     let array = self.array();
                     self.line(format!("{name} := {array}"));
-                } else if self.chance(30) {
-                    self.line("a := b");
+                } else if self.chance(50) {
+                    let array = self.array();
+                    let member = *self.random.pick(&["a", "b", "c"]);
+                    if member != array {
+                        self.line(format!("{member} := {array}"));
+                    }
                 } else {
                     let number = self.small();
                     self.line(format!("c := new integer[{LENGTH}] of {number}"));

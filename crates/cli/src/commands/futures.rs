@@ -1,15 +1,15 @@
 //! `hearth futures`: what may run beside what, for people and for editors.
 
-mod patch;
+mod diff;
 mod sarif;
 
 use std::path::{Component, Path, PathBuf};
 
 use hearth_driver::input::{self, Source};
 use hearth_driver::program;
-use hearth_lang::analysis::futures::{Beside, Finding, Futures, Refusal};
-use hearth_lang::compile;
+use hearth_lang::analysis::futures::{Beside, Finding, Futures, Pattern, Refusal};
 use hearth_lang::diagnostic::{Code, Diagnostic};
+use hearth_lang::patch::{self, Patched};
 use hearth_lang::source::Sources;
 use hearth_terminal::render::Renderer;
 use hearth_terminal::{Failure, output};
@@ -22,12 +22,13 @@ use crate::arguments::futures::FuturesArguments;
 pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
     let options = arguments.compilation.options(None);
     let source = input::read_program(&arguments.file)?;
-    let Some(mut futures) = compile::futures(&source.text, &options) else {
+    let Some(patched) = patch::patched(&source.text, &options) else {
         return program::show(&source, &program::check(&source, &options));
     };
     if let Some(out) = &arguments.patch {
-        return write_patch(arguments, out.as_deref(), &source, &futures);
+        return write_patch(arguments, out.as_deref(), &source, &patched);
     }
+    let mut futures = patched.futures;
     if arguments.found {
         futures.refused.clear();
     }
@@ -44,14 +45,14 @@ fn write_patch(
     arguments: &FuturesArguments,
     out: Option<&Path>,
     source: &Source,
-    futures: &Futures,
+    patched: &Patched,
 ) -> Result<(), Failure> {
     if input::is_standard_input(&arguments.file) {
         return Err(Failure::input(
             "a program from standard input has no name that a patch could be applied to",
         ));
     }
-    let patch = patch::of(&name_here(&arguments.file), source, futures);
+    let patch = diff::of(&name_here(&arguments.file), source, patched);
     if patch.is_empty() {
         output::tell(format_args!("note: there is no place for the word"));
     }
@@ -104,6 +105,9 @@ fn text(source: &Source, futures: &Futures, with_refused: bool) -> String {
 
 fn title(found: &Finding) -> String {
     match &found.callee {
+        Some(_) if found.pattern == Pattern::Extracted => {
+            "these statements may run beside what follows them".into()
+        }
         Some(callee) => format!("`{callee}` may run beside what follows it"),
         None => "the rounds of this loop may run beside each other".into(),
     }

@@ -196,7 +196,7 @@ impl<'a> Comparison<'a> {
         found.into_iter().min_by_key(|conflict| {
             let writes = |access: &Access| access.how == How::Write;
             (
-                conflict.first.cell == Cell::Count,
+                matches!(conflict.first.cell, Cell::Count | Cell::Life),
                 !(writes(conflict.first) && writes(conflict.second)),
                 !writes(conflict.first),
             )
@@ -216,7 +216,8 @@ impl<'a> Comparison<'a> {
         if a.path.root == Root::Unknown || matches!(a.cell, Cell::Variable(_)) {
             return true;
         }
-        if a.cell == Cell::Count && !self.apart.shared.is_empty() {
+        let is_object = matches!(a.cell, Cell::Count | Cell::Life);
+        if is_object && !self.apart.shared.is_empty() {
             return true;
         }
         !self.apart.are_apart(&a.path.steps, &b.path.steps)

@@ -14,6 +14,7 @@
 //! See `docs/internals/futures.md`.
 
 mod effects;
+pub mod extract;
 mod natives;
 mod places;
 mod rounds;
@@ -53,6 +54,8 @@ pub enum Pattern {
     Rounds,
     /// A counted loop whose rounds share only what they add up to.
     Reduction,
+    /// Statements of a block that could be a procedure, whose call may run beside others.
+    Extracted,
 }
 
 impl Pattern {
@@ -65,6 +68,7 @@ impl Pattern {
             Pattern::DisjointParts => "recursion over disjoint parts",
             Pattern::Rounds => "independent rounds",
             Pattern::Reduction => "independent rounds with a reduction",
+            Pattern::Extracted => "extracted procedure",
         }
     }
 
@@ -77,6 +81,7 @@ impl Pattern {
             Pattern::DisjointParts => "disjoint-parts",
             Pattern::Rounds => "rounds",
             Pattern::Reduction => "reduction",
+            Pattern::Extracted => "extracted-procedure",
         }
     }
 }
@@ -107,8 +112,8 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// The text says `beside` before it.
     pub is_asked: bool,
-    /// The same in terms of the IR.
-    pub mark: Mark,
+    /// The same in terms of the IR; none of statements that are no procedure yet.
+    pub mark: Option<Mark>,
 }
 
 /// The reason why something must not run beside.
@@ -191,7 +196,7 @@ impl Futures {
     /// What was found, in terms of the IR: all of it, or what the text asks for.
     pub fn marks(&self, all: bool) -> Vec<Mark> {
         let found = self.found.iter().filter(|found| all || found.is_asked);
-        found.map(|found| found.mark.clone()).collect()
+        found.filter_map(|found| found.mark.clone()).collect()
     }
 }
 

@@ -157,6 +157,9 @@ pub(super) enum Cell {
     Variable(MemberId),
     /// The count of references in an object's header.
     Count,
+    /// The object as long as it lives: whatever drops a reference to it may end it, and a call
+    /// needs its arguments up to its end.
+    Life,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::effects::{Comparison, Deed, Effects};
 use super::places::{Cell, How, Root};
-use super::sites::{Site, forbidden, of_deed, refusal};
+use super::sites::{Site, forbidden, is_data, of_deed, refusal};
 use super::symbols::Meaning;
 use super::walk::{LoopRecord, is_fixed, set_in};
 use super::weights::WORTH_MIN;
@@ -116,7 +116,7 @@ impl<'a> Site<'_, 'a> {
             waits: Beside::UntilEnd,
             notes,
             is_asked: self.world.asked.contains(&span),
-            mark: self.mark(&record.stmt.kind, Independent::Rounds(reductions)),
+            mark: Some(self.mark(&record.stmt.kind, Independent::Rounds(reductions))),
         })
     }
 
@@ -130,7 +130,7 @@ impl<'a> Site<'_, 'a> {
     fn notes_of_rounds(&self, body: &Effects) -> Vec<String> {
         let mut written: Vec<String> = Vec::new();
         for access in &body.accesses {
-            let is_data = access.how == How::Write && access.cell != Cell::Count;
+            let is_data = access.how == How::Write && is_data(access.cell);
             if is_data && !matches!(access.path.root, Root::New(_)) {
                 let told = self.told(access);
                 if !written.contains(&told) {
@@ -210,7 +210,9 @@ impl<'a> Site<'_, 'a> {
         };
         let what = self.told(conflict.first);
         let (reason, title) = match (conflict.first.cell, conflict.first.how, conflict.second.how) {
-            (Cell::Count, ..) => (Reason::SharedCount, format!("rounds count {what} together")),
+            (Cell::Count | Cell::Life, ..) => {
+                (Reason::SharedCount, format!("rounds count {what} together"))
+            }
             (_, How::Write, How::Write) => (
                 Reason::BothWrite,
                 format!("two rounds may write the same {what}"),

@@ -134,7 +134,11 @@ impl<'a> Site<'_, 'a> {
                 &is_private,
             );
             if let Some(conflict) = comparison.conflict(called, piece) {
-                end = End::Conflict(conflict);
+                end = match stmt.kind {
+                    // The end of an argument's variable.
+                    StmtKind::Release(_) if conflict.first.cell == Cell::Life => End::Block,
+                    _ => End::Conflict(conflict),
+                };
                 break;
             }
             beside.absorb(piece);
@@ -185,7 +189,7 @@ impl<'a> Site<'_, 'a> {
             },
             notes: self.notes(called, &beside),
             is_asked,
-            mark: self.mark(&record.block[call_at].kind, what),
+            mark: Some(self.mark(&record.block[call_at].kind, what)),
         })
     }
 
@@ -263,7 +267,7 @@ impl<'a> Site<'_, 'a> {
         let written = beside
             .accesses
             .iter()
-            .find(|access| access.how == How::Write && access.cell != Cell::Count);
+            .find(|access| access.how == How::Write && is_data(access.cell));
         if let (true, Some(written)) = (is_caught, written) {
             return Err(refusal(
                 text,
@@ -338,12 +342,15 @@ impl<'a> Site<'_, 'a> {
         let (first, second) = (conflict.first, conflict.second);
         let what = self.told(first);
         let reason = match (first.cell, first.how, second.how) {
-            (Cell::Count, ..) => Reason::SharedCount,
+            (Cell::Count | Cell::Life, ..) => Reason::SharedCount,
             (_, How::Write, How::Write) => Reason::BothWrite,
             (_, How::Write, How::Read) => Reason::WritesWhatIsRead,
             (_, How::Read, _) => Reason::ReadsWhatIsWritten,
         };
         let title = match reason {
+            Reason::SharedCount if first.cell == Cell::Life => {
+                format!("`{name}` needs its arguments, and what follows may end one")
+            }
             Reason::SharedCount => format!("`{name}` and what follows both count {what}"),
             Reason::BothWrite => format!("`{name}` and what follows both write {what}"),
             Reason::WritesWhatIsRead => format!("`{name}` writes {what}, which is read next"),
@@ -351,6 +358,8 @@ impl<'a> Site<'_, 'a> {
         };
         let verb = |how| match (first.cell, how) {
             (Cell::Count, _) => "counts references to",
+            (Cell::Life, How::Read) => "needs the object that was",
+            (Cell::Life, How::Write) => "drops a reference to",
             (_, How::Read) => "reads",
             (_, How::Write) => "writes",
         };
@@ -388,7 +397,7 @@ impl<'a> Site<'_, 'a> {
                 _ => format!("a field of {owner}"),
             },
             Cell::Variable(_) => format!("member {owner}"),
-            Cell::Count => format!("references to {owner}"),
+            Cell::Count | Cell::Life => format!("references to {owner}"),
         }
     }
 
@@ -493,7 +502,7 @@ impl<'a> Site<'_, 'a> {
         let told = |effects: &Effects, how: How| {
             let mut found: Vec<String> = Vec::new();
             for access in &effects.accesses {
-                let is_data = access.how == how && access.cell != Cell::Count;
+                let is_data = access.how == how && is_data(access.cell);
                 if is_data && !matches!(access.path.root, Root::New(_)) {
                     let told = self.told(access);
                     if !found.contains(&told) {
@@ -600,6 +609,11 @@ fn waited_at(record: &BlockRecord<'_>, at: usize, mut last: usize) -> usize {
         last -= 1;
     }
     last + 1
+}
+
+/// True for what a program can see.
+pub(super) fn is_data(cell: Cell) -> bool {
+    !matches!(cell, Cell::Count | Cell::Life)
 }
 
 /// Adds the slots that statements set.

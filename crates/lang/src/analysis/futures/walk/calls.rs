@@ -29,6 +29,11 @@ impl Walker<'_, '_> {
             self.read(&argument.value, span, state, out);
         }
         let mut called = out.of_part();
+        let mut needed: Vec<Path> = Vec::new();
+        if !out.is_ignored {
+            let counted = args.iter().filter(|arg| self.world.is_counted(arg.ty));
+            needed.extend(counted.flat_map(|arg| self.paths(&arg.value, state)));
+        }
         match callee {
             Callee::Proc(proc) => {
                 let result = self.call_proc(*proc, args, span, state, &mut called);
@@ -51,6 +56,10 @@ impl Walker<'_, '_> {
             }
         }
         out.absorb(&called);
+        // What runs inside of the call keeps its arguments by itself.
+        for path in needed {
+            called.touch(path, Cell::Life, How::Read, span);
+        }
         called
     }
 
