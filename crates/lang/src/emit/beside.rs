@@ -2,7 +2,7 @@
 //!
 //! | copy | its base | calls beside others | called by |
 //! |---|---|---|---|
-//! | ordinary | its component's | in order | ordinary copies, and parts of life where dividing does not pay |
+//! | ordinary | its component's | in order | ordinary copies; parts of life, if that is best |
 //! | piece | a parameter | in order | divided copies, records |
 //! | divided | a parameter | as records | parts of life, divided copies, records |
 //!

@@ -1,8 +1,8 @@
 //! Calls that run beside what follows them, and rounds of loops that run beside each other.
 //!
-//! The compiler proves that nobody can tell the difference; [the book](../../../docs/internals/futures.md)
-//! says how. Here a call is a [`Record`] on its caller's stack, pushed into a [`Ring`] of its thread's
-//! and taken back at the wait unless a helper has it; see `record.rs` for how the two meet.
+//! The compiler proves that nobody can tell the difference; `docs/internals/futures.md` says how.
+//! Here a call is a [`Record`] on its caller's stack, pushed into a [`Ring`] of its thread's and
+//! taken back at the wait unless a helper has it; `record.rs` shows how the two meet.
 //!
 //! A wait never waits for work that nobody does. The thread that waits for a record runs younger
 //! records of its own, and records from the run of the one that it waits for. Both kinds are parts
