@@ -590,6 +590,92 @@ hearth_step hearth_disconnect_remote(hearth_component *self, hearth_string *name
 /* byte[] addresses of the older preludes: little-endian. */
 uint32_t hearth_address_of_bytes(const hearth_byte_array *bytes);
 
+/* ---- calls beside others ------------------------------------------------------------------- *
+ *
+ * Calls and rounds of loops that are proved to be independent of what follows them. A procedure
+ * that such a call reaches exists twice more: with `base` as a parameter, since two threads in one
+ * component need two bases, and so once more with the calls beside in it. */
+
+/* How finely work is divided, learnt from measurements: of a procedure that calls itself, of a
+ * call, or of a loop. Private to the runtime but for `cutoff`. */
+typedef struct {
+    uint32_t cutoff; /* atomic. Calls at this depth or deeper run in order; 0: all. Of a loop: fewer
+                      * rounds run in order */
+    uint32_t seen;
+    uint64_t mean;
+} hearth_grain;
+#define HEARTH_GRAIN_CALLS { 6, 0, 0 }
+#define HEARTH_GRAIN_CALL { 1, 0, 0 }
+#define HEARTH_GRAIN_ROUNDS { 2, 0, 0 }
+/* One in so many calls of a closed grain is measured. */
+#define HEARTH_GRAIN_SAMPLES 64u
+
+/* A call beside others, on its caller's stack; the arguments and the result are behind it. Not 0
+ * `slot`: it has been begun and not waited for. */
+typedef struct hearth_record hearth_record;
+struct hearth_record {
+    void (*run)(hearth_record *record, hearth_component *base, uint32_t depth);
+    hearth_grain *grain;
+    uint32_t depth;
+    uint32_t slot;
+    uint64_t rest[13];
+};
+
+/* True with more than one worker. Written before the first component is made. */
+extern bool hearth_may_run_beside;
+uint64_t hearth_grain_now(void);
+void hearth_piece_ended(hearth_grain *grain, uint64_t start_ns);
+/* Begins a call; others may run it from here on. `is_measured`: the grain is the call's own. */
+void hearth_beside(hearth_record *record, hearth_component *base,
+                   void (*run)(hearth_record *, hearth_component *, uint32_t),
+                   hearth_grain *grain, uint32_t depth, bool is_measured);
+/* Waits for it; runs it now if nobody has begun. Its exception is then in flight. */
+void hearth_await(hearth_record *record, hearth_component *base);
+
+/* A loop: rounds are numbered from 0. Each half of its range has sums of its own. */
+typedef struct {
+    void (*run)(void *given, hearth_component *base, uint32_t depth, void *sums, int64_t from,
+                int64_t to);
+    void (*join)(void *sums, const void *others); /* NULL: there are no sums */
+    void *given;
+    const void *neutral;
+    size_t bytes; /* of the sums: 64 at most */
+    hearth_grain *grain;
+} hearth_rounds;
+#define HEARTH_SUMS_BYTES 64
+void hearth_run_rounds(const hearth_rounds *rounds, hearth_component *base, uint32_t depth,
+                       void *sums, int64_t count);
+
+static _Thread_local uint32_t hearth_grain_tick __attribute__((unused));
+static inline bool hearth_grain_is_sampled(void)
+{
+    return HEARTH_UNLIKELY(++hearth_grain_tick % HEARTH_GRAIN_SAMPLES == 0);
+}
+/* Whether calls of a grain may be divided, or one of them is to be measured. */
+static inline bool hearth_grain_is_open(hearth_grain *grain)
+{
+    if (!__atomic_load_n(&hearth_may_run_beside, __ATOMIC_RELAXED))
+        return false;
+    return __atomic_load_n(&grain->cutoff, __ATOMIC_RELAXED) != 0 || hearth_grain_is_sampled();
+}
+static inline bool hearth_grain_has_rounds(hearth_grain *grain, int64_t rounds)
+{
+    if (!__atomic_load_n(&hearth_may_run_beside, __ATOMIC_RELAXED) || rounds < 2)
+        return false;
+    return rounds >= (int64_t)__atomic_load_n(&grain->cutoff, __ATOMIC_RELAXED) ||
+           hearth_grain_is_sampled();
+}
+/* Whether a call at this depth is a piece, which runs in order. */
+static inline bool hearth_grain_is_piece(hearth_grain *grain, uint32_t depth)
+{
+    return depth >= __atomic_load_n(&grain->cutoff, __ATOMIC_RELAXED);
+}
+/* The time before a piece that is measured, one in four of an open grain; else 0. */
+static inline uint64_t hearth_piece_begins(uint32_t depth)
+{
+    return depth == 0 || ++hearth_grain_tick % 4 == 0 ? hearth_grain_now() : 0;
+}
+
 /* ---- the program ------------------------------------------------------------------------- */
 
 typedef struct {

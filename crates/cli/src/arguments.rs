@@ -146,8 +146,18 @@ impl Compilation {
             prelude: self.prelude.into(),
             compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
             hosted: false,
+            futures: false,
         }
     }
+}
+
+/// Parts of a component that run at the same time.
+#[derive(Args, Debug)]
+pub(crate) struct Beside {
+    /// Let calls and loops run beside each other where `hearth futures` finds that they may, as if
+    /// the word `beside` stood there
+    #[arg(long)]
+    pub(crate) futures: bool,
 }
 
 /// Probes that the compiler puts into a program.
@@ -228,6 +238,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) compatibility: Compatibility,
+
+    #[command(flatten)]
+    pub(crate) beside: Beside,
 
     /// Stop each component after exactly N passes of its behaviour (HEARTH_PASSES)
     #[arg(long, value_name = "N", value_parser = passes)]
@@ -479,6 +492,9 @@ pub(crate) struct Build {
 
     #[command(flatten)]
     pub(crate) compatibility: Compatibility,
+
+    #[command(flatten)]
+    pub(crate) beside: Beside,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]

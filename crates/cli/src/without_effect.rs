@@ -17,6 +17,8 @@ struct Asked {
     is_simulated: bool,
     /// Probes are asked for, and nothing says where their records go.
     has_idle_probes: bool,
+    /// Futures are asked for, and so are probes.
+    has_probed_futures: bool,
     /// Number of CPUs that this process may use.
     cpus: usize,
 }
@@ -67,10 +69,15 @@ impl Asked {
             has_idle_probes: !arguments.probes.patterns.is_empty()
                 && arguments.calls.is_none()
                 && variable("HEARTH_MONITOR").is_none(),
+            has_probed_futures: arguments.beside.futures
+                && (!arguments.probes.patterns.is_empty() || arguments.calls.is_some()),
             cpus,
         }
     }
 }
+
+/// Probes note the calls of one thread.
+pub(crate) const FUTURES_WITH_PROBES: &str = "futures have no effect with probes, which note the calls of one thread: everything runs in order";
 
 fn of(asked: &Asked) -> Vec<String> {
     let mut notes = Vec::new();
@@ -82,6 +89,9 @@ fn of(asked: &Asked) -> Vec<String> {
              HEARTH_MONITOR"
                 .to_owned(),
         );
+    }
+    if asked.has_probed_futures {
+        notes.push(FUTURES_WITH_PROBES.to_owned());
     }
     if asked.is_simulated {
         if is_planned || place == "steal" {
@@ -156,6 +166,7 @@ mod tests {
             logs_moves: false,
             is_simulated: false,
             has_idle_probes: false,
+            has_probed_futures: false,
             cpus: 2,
         }
     }
@@ -185,6 +196,13 @@ mod tests {
     #[test]
     fn what_has_none_is_told_once() {
         let cases = [
+            (
+                FUTURES_WITH_PROBES,
+                Asked {
+                    has_probed_futures: true,
+                    ..asked("os")
+                },
+            ),
             (
                 "--place steal has no effect with --carrier threads",
                 Asked {

@@ -5,14 +5,17 @@ mod support;
 
 use std::path::Path;
 
+use hearth_lang::compile::CompileOptions;
+use hearth_lang::patch;
 use serde_json::Value;
 use support::{files, golden, hearth, outcome, root};
 
 /// Text that the command prints with these options, called in the program's folder.
 fn said(program: &Path, options: &[&str]) -> String {
     let mut command = hearth();
-    command.arg("futures").args(options);
+    command.arg("futures");
     command.arg(program.file_name().expect("a file has a name"));
+    command.args(options);
     command.current_dir(program.parent().expect("a file is in a folder"));
     let found = outcome(&mut command, None).expect("the command starts");
     assert_eq!(found.code(), Some(0), "{}", found.stderr);
@@ -60,6 +63,10 @@ fn the_page_shows_what_the_command_says() {
     let said = said(&shown, &[]);
     assert!(page.contains(&format!(
         "```text\n$ hearth futures two-calls.isf\n{said}```\n"
+    )));
+    let patch = self::said(&shown, &["--patch"]);
+    assert!(page.contains(&format!(
+        "```text\n$ hearth futures two-calls.isf --patch\n{patch}```\n"
     )));
 }
 
@@ -149,4 +156,107 @@ fn backwards(text: &str, found: &Value) -> Option<String> {
     Some(format!(
         "{before}for {variable} = {to} .. {from}{step} do {body}"
     ))
+}
+
+/// The patch adds the word and nothing else, git takes it, and then what was found is what the text
+/// says.
+#[test]
+fn git_takes_the_patch() {
+    let folder = support::empty_folder("futures-patch");
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(arguments)
+            .current_dir(&folder)
+            .env("GIT_CEILING_DIRECTORIES", support::scratch())
+            .output()
+            .expect("git is there");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    };
+    let mut odd = std::fs::read_to_string(root().join("tests/futures/shown/two-calls.isf"))
+        .expect("the program can be read");
+    odd.truncate(odd.trim_end().len());
+    let mut programs: Vec<(String, String)> = vec![
+        ("without an end of line.isf".into(), odd.clone()),
+        ("größe \"1\".isf".into(), odd.replace('\n', "\r\n")),
+        ("below/it.isf".into(), odd),
+    ];
+    let mut all = files("tests/futures/found", &[".isf"]);
+    all.extend(files("tests/futures/extracted", &[".isf"]));
+    for program in all.into_iter().filter(|file| !file.ends_with("none.isf")) {
+        let text = std::fs::read_to_string(&program).expect("the program can be read");
+        let name = program.file_name().expect("a file has a name");
+        programs.push((name.to_string_lossy().into_owned(), text));
+    }
+    std::fs::create_dir(folder.join("below")).expect("a folder can be made");
+    for (name, text) in programs {
+        let file = folder.join(&name);
+        std::fs::write(&file, &text).expect("a scratch file can be written");
+        let said = |options: &[&str]| {
+            let mut command = hearth();
+            command.arg("futures").arg(&name).args(options);
+            let found = outcome(command.current_dir(&folder), None).expect("it starts");
+            assert_eq!(found.code(), Some(0), "{name}: {}", found.stderr);
+            found.stdout
+        };
+        let found = |said: &str| -> Vec<Value> {
+            let document: Value = serde_json::from_str(said).expect("it is JSON");
+            document["found"].as_array().expect("a list").clone()
+        };
+        let before = found(&said(&["--json"]));
+        let patch = said(&["--patch"]);
+        assert!(!patch.is_empty(), "{name}");
+        assert_eq!(said(&["--patch", "kept.patch"]), "");
+        let kept = std::fs::read_to_string(folder.join("kept.patch")).expect("the patch");
+        assert_eq!(kept, patch);
+        git(&["apply", "--check", "kept.patch"]);
+        git(&["apply", "kept.patch"]);
+        let patched = std::fs::read_to_string(&file).expect("the program is still there");
+        let by_itself = patch::patched(&text, &CompileOptions::default()).expect("no errors");
+        assert_eq!(patched, by_itself.text, "{name}");
+        if by_itself.places.iter().any(|place| place.is_extracted) {
+            continue;
+        }
+        assert_eq!(patched.replace("beside ", ""), text, "{name}");
+        let after = found(&said(&["--json"]));
+        let patterns = |found: &[Value]| -> Vec<String> {
+            found
+                .iter()
+                .map(|found| found["pattern"].to_string())
+                .collect()
+        };
+        assert_eq!(patterns(&before), patterns(&after), "{name}");
+        assert!(after.iter().all(|found| found["marked"] == true), "{name}");
+        assert!(
+            before.iter().all(|found| found["marked"] == false),
+            "{name}"
+        );
+        assert_eq!(said(&["--patch"]), "", "{name}");
+    }
+}
+
+/// Statements that compute a value of their own become a procedure in the patch, which is kept, and
+/// the program prints the same.
+#[test]
+fn statements_become_procedures() {
+    let programs = files("tests/futures/extracted", &[".isf"]);
+    assert!(programs.len() > 3);
+    for program in programs {
+        let text = std::fs::read_to_string(&program).expect("the program can be read");
+        let patch = said(&program, &["--patch"]);
+        golden(&program.with_extension("patch"), &patch)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+        let remarks = said(&program, &["--found"]);
+        golden(&program.with_extension("txt"), &remarks)
+            .unwrap_or_else(|complaint| panic!("{complaint}"));
+        let patched = patch::patched(&text, &CompileOptions::default()).expect("no errors");
+        let is_extracted = patched.places.iter().any(|place| place.is_extracted);
+        assert_eq!(
+            is_extracted,
+            !program.ends_with("none.isf"),
+            "{}",
+            program.display()
+        );
+        assert_eq!(printed(&text), printed(&patched.text), "{}", patched.text);
+    }
 }

@@ -65,6 +65,7 @@ impl Case {
                 .and_then(|name| Prelude::from_name(&name))
                 .unwrap_or_default(),
             hosted: false,
+            futures: false,
             compat_original: value("--compat").is_some()
                 || self
                     .options

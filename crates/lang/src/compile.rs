@@ -9,16 +9,16 @@ use crate::analysis::graph::{self, CommunicationGraph};
 use crate::analysis::heap_bound::{HeapBound, HeapBounds};
 use crate::analysis::size::{self, ComponentSize};
 use crate::check;
-use crate::codes::semantic::UNDECLARED;
+use crate::codes::semantic::{BESIDE, UNDECLARED};
 use crate::core::{self, Lowered};
 use crate::diagnostic::Diagnostic;
 use crate::emit::{self, ComponentKind};
 use crate::layout::Layouts;
-use crate::source::{SourceId, Sources};
+use crate::source::{SourceId, Sources, Span};
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast::Unit;
 use crate::syntax::{self, Dialect};
-use crate::tree::Program;
+use crate::tree::{Asked, Program};
 
 /// A generation of the standard environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,6 +75,8 @@ pub struct CompileOptions {
     /// Code outside of the program creates components of it and talks to them. So all components
     /// stay, though the main sequence creates none of them, and no heap has a bound.
     pub hosted: bool,
+    /// Calls and loops that are proved to be independent run beside what follows them.
+    pub futures: bool,
 }
 
 /// A checked text.
@@ -107,11 +109,13 @@ pub fn check(text: &str, options: &CompileOptions) -> Checked {
             refused.push((found, prelude));
             continue;
         };
-        return Checked {
+        let mut checked = Checked {
             diagnostics: in_order(parsed.diagnostics, found),
             program: readable.then_some(program),
             prelude,
         };
+        checked.prove_asked(options);
+        return checked;
     }
     let older = refused.split_off(1);
     let (mut found, prelude) = refused.pop().expect("at least one prelude was tried");
@@ -121,6 +125,71 @@ pub fn check(text: &str, options: &CompileOptions) -> Checked {
         program: None,
         prelude,
     }
+}
+
+impl Checked {
+    /// Refuses what stands behind `beside` and is not proved to be independent.
+    fn prove_asked(&mut self, options: &CompileOptions) {
+        let Some(program) = self.program.as_mut() else {
+            return;
+        };
+        if program.asked.is_empty() {
+            return;
+        }
+        // As in compiling: what is never reached is no reason.
+        let used = Used::of(program);
+        let refused = pruned_futures(program, options).refused;
+        used.restore(program);
+        let asked = |span| program.asked.iter().find(|asked| asked.what == span);
+        let mistakes = refused.iter().filter_map(|refusal| {
+            let asked = asked(refusal.span)?;
+            Some(refused_word(refusal, asked))
+        });
+        let mistakes: Vec<Diagnostic> = mistakes.collect();
+        if !mistakes.is_empty() {
+            self.program = None;
+            self.diagnostics = in_order(std::mem::take(&mut self.diagnostics), mistakes);
+        }
+    }
+}
+
+/// The reachable procedures and components of a program.
+struct Used(Vec<bool>, Vec<bool>);
+
+impl Used {
+    fn of(program: &Program) -> Used {
+        let procs = program.procs.iter().map(|proc| proc.used);
+        let components = program.components.iter().map(|component| component.used);
+        Used(procs.collect(), components.collect())
+    }
+
+    fn restore(self, program: &mut Program) {
+        for (proc, used) in program.procs.iter_mut().zip(self.0) {
+            proc.used = used;
+        }
+        for (component, used) in program.components.iter_mut().zip(self.1) {
+            component.used = used;
+        }
+    }
+}
+
+fn refused_word(refusal: &futures::Refusal, asked: &Asked) -> Diagnostic {
+    let word = Span {
+        end: asked.text.start + "beside".len() as u32,
+        ..asked.text
+    };
+    let title = format!("`beside` is not proved here: {}", refusal.title);
+    let mut diagnostic =
+        Diagnostic::error(BESIDE, title, word, "this claims that nothing is shared");
+    for label in &refusal.labels {
+        diagnostic = diagnostic.with_label(label.span, &label.text);
+    }
+    for note in &refusal.notes {
+        diagnostic = diagnostic.with_note(note);
+    }
+    diagnostic
+        .with_note(format!("The reason is `{}`.", refusal.reason.id()))
+        .with_help("remove the word, or what stands in its way")
 }
 
 /// A compiled text.
@@ -171,13 +240,20 @@ pub fn compile_with_probes(
         core::prune(program, |component| {
             hosted && component.span.source == SourceId::USER
         });
-        lowered_with(program, text, name, options, probes, |input| {
-            let (c, names) = emit::emit(*input);
-            compiled.c = Some(c);
-            compiled.probes = names;
-            compiled.kinds = emit::kinds(input);
-            compiled.services = emit::services(input);
-        });
+        lowered_with(
+            program,
+            text,
+            name,
+            options,
+            (probes, options.futures),
+            |input| {
+                let (c, names) = emit::emit(*input);
+                compiled.c = Some(c);
+                compiled.probes = names;
+                compiled.kinds = emit::kinds(input);
+                compiled.services = emit::services(input);
+            },
+        );
     }
     compiled
 }
@@ -240,6 +316,10 @@ pub fn graph(text: &str, name: &str, options: &CompileOptions) -> Option<Communi
 /// `None` with errors.
 pub fn futures(text: &str, options: &CompileOptions) -> Option<Futures> {
     let program = &mut check(text, options).program?;
+    Some(pruned_futures(program, options))
+}
+
+fn pruned_futures(program: &mut Program, options: &CompileOptions) -> Futures {
     let hosted = options.hosted;
     core::prune(program, |component| {
         hosted && component.span.source == SourceId::USER
@@ -248,7 +328,7 @@ pub fn futures(text: &str, options: &CompileOptions) -> Option<Futures> {
         compat_original: options.compat_original,
     };
     let module = core::lowered(program, options);
-    Some(futures::of(program, &module))
+    futures::of(program, &module)
 }
 
 fn lowered(
@@ -258,7 +338,7 @@ fn lowered(
     options: &CompileOptions,
     then: impl FnOnce(&Lowered<'_>),
 ) {
-    lowered_with(program, text, name, options, None, then);
+    lowered_with(program, text, name, options, (None, false), then);
 }
 
 fn lowered_with(
@@ -266,14 +346,18 @@ fn lowered_with(
     text: &str,
     name: &str,
     options: &CompileOptions,
-    probes: Option<Choose<'_>>,
+    (probes, has_futures): (Option<Choose<'_>>, bool),
     then: impl FnOnce(&Lowered<'_>),
 ) {
     let hosted = options.hosted;
     let options = core::LoweringOptions {
         compat_original: options.compat_original,
     };
-    let (module, effects) = core::build(program, options);
+    let (module, effects) = core::build(program, options, &|module| match has_futures {
+        true => futures::of(program, module).marks(true),
+        false if program.asked.is_empty() => Vec::new(),
+        false => futures::of(program, module).marks(false),
+    });
     let sources = Sources::new(name, text);
     then(&Lowered {
         program,

@@ -13,6 +13,7 @@
 //! - [`layout`]: the place of each variable in C structs, and C's names.
 //! - [`analysis`]: the communication graph, bounds of heaps, sizes, futures.
 //! - [`emit`]: resumable C functions over flat structs.
+//! - [`patch`]: the text with the futures that were found written into it.
 //!
 //! The crate is a function of its arguments: it must never know files, the clock, the environment,
 //! or the runtime beyond the C contract in `hearth.h`. The same text gives the same C.
@@ -54,3 +55,5 @@ pub mod layout;
 
 pub mod analysis;
 pub mod emit;
+
+pub mod patch;

@@ -53,6 +53,17 @@ pub struct Program {
     pub exception_type: TypeId,
     /// The name a type was first declared under, for readable C and messages.
     pub type_names: Vec<(TypeId, Symbol)>,
+    /// Calls and loops behind the word `beside`.
+    pub asked: Vec<Asked>,
+}
+
+/// A call or a loop that the text wants to run beside others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The word and what it stands before.
+    pub text: Span,
+    /// The call or the loop: the span of its expression.
+    pub what: Span,
 }
 
 /// A prelude instance: a value every component can name.

@@ -133,6 +133,35 @@ fn random_programs_can_be_looked_at() {
     }
 }
 
+/// The programs that are run with and without hold what is found and what is refused, of most
+/// kinds.
+#[test]
+fn random_programs_of_calls_and_loops_have_both() {
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut refused: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 0..24 {
+        let text = hearth_testing::beside::program(seed);
+        let options = CompileOptions::default();
+        let checked = compile::check(&text, &options).diagnostics;
+        assert!(
+            !checked.iter().any(|d| d.is_error()),
+            "seed {seed}\n{checked:#?}\n{text}"
+        );
+        let futures = compile::futures(&text, &options).expect("it has no errors");
+        for finding in futures.found {
+            *found.entry(finding.pattern.id()).or_default() += 1;
+        }
+        for refusal in futures.refused {
+            *refused.entry(refusal.reason.id()).or_default() += 1;
+        }
+    }
+    assert!(
+        found.len() >= 4 && found.values().sum::<u32>() > 60,
+        "{found:?}"
+    );
+    assert!(refused.len() >= 7, "{refused:?}");
+}
+
 fn collect(folder: &Path, programs: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of programs") {
         let path = entry.expect("the folder can be read").path();

@@ -16,6 +16,7 @@
 //! | `recording` | writes events to a file when `HEARTH_WATCH` asks for it |
 //! | `outside` | detects that nothing runs; waits for descriptors and timers |
 //! | `exchange` | values, channels, carriers, components; tickets and timers |
+//! | `futures` | calls and rounds of loops that run beside others |
 //! | `placer` | places components: the first choice, and moves at run time |
 //! | `report` | the deadlock report |
 //! | `simulator` | runs a program on one thread, by a schedule that can be replayed |
@@ -49,6 +50,8 @@ mod recording;
 mod outside;
 
 mod exchange;
+
+mod futures;
 
 #[cfg(not(loom))]
 mod placer;
@@ -98,6 +101,11 @@ pub mod c {
     pub use crate::exchange::values::heap::{hearth_alloc, hearth_alloc_zeroed, hearth_free};
     pub use crate::exchange::values::object::{
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
+    };
+    #[cfg(not(loom))]
+    pub use crate::futures::{
+        Grain, Record, Rounds, hearth_await, hearth_beside, hearth_grain_now,
+        hearth_may_run_beside, hearth_piece_ended, hearth_run_rounds,
     };
     #[cfg(not(loom))]
     pub use crate::placer::initial::hearth_set_core;

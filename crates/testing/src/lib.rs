@@ -1,6 +1,7 @@
 //! Generators and oracles for Hearth's own tests, fuzzers and benchmarks.
 //!
 //! - [`generate`] makes random well-typed Insense programs as small typed trees ([`tree`]);
+//! - [`beside`] makes random programs whose calls and loops may run at the same time;
 //! - [`text`] prints a tree in many layouts;
 //! - [`oracle`] computes a program's expected output, by an interpreter that shares nothing with
 //!   the compiler;
@@ -17,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod generate;
 pub mod large;
 pub mod library;

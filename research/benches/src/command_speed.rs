@@ -14,7 +14,7 @@ use std::process::Command;
 /// A name and a measurement that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 12] = [
+pub(crate) const BENCHMARKS: [Measurement; 13] = [
     ("check-speed", |effort| check_speed(effort.repeats)),
     ("run-latency", |effort| run_latency(effort.repeats)),
     ("first-run", |effort| first_run(effort.repeats)),
@@ -22,6 +22,7 @@ pub(crate) const BENCHMARKS: [Measurement; 12] = [
     ("message-model", crate::message_model::message_model),
     ("heaps", crate::heaps_command::heaps),
     ("cachet", crate::cachet_command::cachet),
+    ("futures", crate::futures_command::futures),
     ("servers", crate::servers_command::servers),
     ("sync", crate::sync_command::sync),
     ("stm", crate::stm_command::stm),

@@ -9,6 +9,7 @@ mod cachet_command;
 mod command_speed;
 mod earlier_report;
 mod embedded_command;
+mod futures_command;
 mod grades_command;
 mod heap_report;
 mod heaps_command;
@@ -227,6 +228,9 @@ fn small(request: &Request) -> ExitCode {
     let mut grades = grades_command::Grades::default();
     for grade in GRADES.iter().filter(|grade| request.wants(grade.name)) {
         tell(grade.name, grades.check(grade));
+    }
+    if request.wants("futures") {
+        tell("futures", futures_command::check());
     }
     if request.wants("stm") {
         tell("stm", stm_command::check());

@@ -43,15 +43,33 @@ pub fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
 
 /// Compiles `STEM.isf` below `benches` as `hearth build` does.
 pub fn build_insense(stem: &str, workshop: &Path) -> Result<PathBuf, String> {
+    build_insense_with(stem, workshop, &CompileOptions::default())
+}
+
+/// The same with these options.
+pub fn build_insense_with(
+    stem: &str,
+    workshop: &Path,
+    options: &CompileOptions,
+) -> Result<PathBuf, String> {
     let name = format!("{stem}.isf");
     let source = folder().join(&name);
     let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-    build_text(&text, &name, workshop)
+    build_text_with(&text, &name, workshop, options)
 }
 
 /// The same of a text.
 pub fn build_text(text: &str, name: &str, workshop: &Path) -> Result<PathBuf, String> {
-    let compiled = compile(text, name, &CompileOptions::default());
+    build_text_with(text, name, workshop, &CompileOptions::default())
+}
+
+fn build_text_with(
+    text: &str,
+    name: &str,
+    workshop: &Path,
+    options: &CompileOptions,
+) -> Result<PathBuf, String> {
+    let compiled = compile(text, name, options);
     let c = compiled.c.ok_or_else(|| {
         let first = compiled.diagnostics.iter().find(|d| d.is_error());
         format!("{name}: {}", first.map_or("no C", |d| &d.title))

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hearth_driver::{input, program};
+use hearth_lang::compile::CompileOptions;
 use hearth_terminal::{Failure, output};
 use hearth_toolchain::{DEBUGGABLE, STRIPPED};
 
@@ -11,9 +12,12 @@ use crate::arguments::{Build, Emit};
 
 pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     let source = input::read_program(&arguments.file)?;
-    let options = arguments
-        .compilation
-        .options(Some(&arguments.compatibility));
+    let options = CompileOptions {
+        futures: arguments.beside.futures,
+        ..arguments
+            .compilation
+            .options(Some(&arguments.compatibility))
+    };
     let out = match (&arguments.output, arguments.emit) {
         (Some(out), _) => Some(out.clone()),
         (None, Emit::C) => None,
@@ -21,6 +25,12 @@ pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     };
     if let Some(out) = &out {
         refuse_unfit(out, &arguments.file)?;
+    }
+    if arguments.beside.futures && !arguments.probes.patterns.is_empty() {
+        output::tell(format_args!(
+            "note: {}",
+            crate::without_effect::FUTURES_WITH_PROBES
+        ));
     }
     let (c, _) = program::to_c(&source, &options, &arguments.probes.patterns)?;
     match (out, arguments.emit) {

@@ -1,12 +1,15 @@
 //! `hearth futures`: what may run beside what, for people and for editors.
 
+mod diff;
 mod sarif;
+
+use std::path::{Component, Path, PathBuf};
 
 use hearth_driver::input::{self, Source};
 use hearth_driver::program;
-use hearth_lang::analysis::futures::{Beside, Finding, Futures, Refusal};
-use hearth_lang::compile;
+use hearth_lang::analysis::futures::{Beside, Finding, Futures, Pattern, Refusal};
 use hearth_lang::diagnostic::{Code, Diagnostic};
+use hearth_lang::patch::{self, Patched};
 use hearth_lang::source::Sources;
 use hearth_terminal::render::Renderer;
 use hearth_terminal::{Failure, output};
@@ -19,9 +22,13 @@ use crate::arguments::futures::FuturesArguments;
 pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
     let options = arguments.compilation.options(None);
     let source = input::read_program(&arguments.file)?;
-    let Some(mut futures) = compile::futures(&source.text, &options) else {
+    let Some(patched) = patch::patched(&source.text, &options) else {
         return program::show(&source, &program::check(&source, &options));
     };
+    if let Some(out) = &arguments.patch {
+        return write_patch(arguments, out.as_deref(), &source, &patched);
+    }
+    let mut futures = patched.futures;
     if arguments.found {
         futures.refused.clear();
     }
@@ -32,6 +39,41 @@ pub(crate) fn futures(arguments: &FuturesArguments) -> Result<(), Failure> {
         return output::write_json(&document(&source, &futures));
     }
     output::write(text(&source, &futures, !arguments.found))
+}
+
+fn write_patch(
+    arguments: &FuturesArguments,
+    out: Option<&Path>,
+    source: &Source,
+    patched: &Patched,
+) -> Result<(), Failure> {
+    if input::is_standard_input(&arguments.file) {
+        return Err(Failure::input(
+            "a program from standard input has no name that a patch could be applied to",
+        ));
+    }
+    let patch = diff::of(&name_here(&arguments.file), source, patched);
+    if patch.is_empty() {
+        output::tell(format_args!("note: there is no place for the word"));
+    }
+    match out {
+        Some(out) => output::replace(out, patch.as_bytes()),
+        None => output::write(patch),
+    }
+}
+
+/// The name of a file as seen from the current folder, if it is inside, else as given.
+fn name_here(file: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here
+        .as_deref()
+        .and_then(|here| file.strip_prefix(here).ok());
+    let name = inside.unwrap_or(file);
+    let parts = name
+        .components()
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    let parts: PathBuf = parts.collect();
+    parts.to_string_lossy().into_owned()
 }
 
 /// Everything in the order of the text, and a line that counts it.
@@ -63,6 +105,9 @@ fn text(source: &Source, futures: &Futures, with_refused: bool) -> String {
 
 fn title(found: &Finding) -> String {
     match &found.callee {
+        Some(_) if found.pattern == Pattern::Extracted => {
+            "these statements may run beside what follows them".into()
+        }
         Some(callee) => format!("`{callee}` may run beside what follows it"),
         None => "the rounds of this loop may run beside each other".into(),
     }
@@ -84,6 +129,9 @@ fn remark_of_finding(found: &Finding) -> Diagnostic {
     };
     for note in &found.notes {
         remark = remark.with_note(note);
+    }
+    if found.is_asked {
+        remark = remark.with_note("The text says so.");
     }
     remark
 }
@@ -116,6 +164,7 @@ fn document(source: &Source, futures: &Futures) -> Value {
             "beside": lines.span(finding.beside),
             "waits": { "at": at, "span": span.map(|span| lines.span(span)) },
             "notes": finding.notes,
+            "marked": finding.is_asked,
         }));
     }
     let mut refused = Vec::new();

@@ -13,6 +13,7 @@ use hearth_driver::expected::Expected;
 use hearth_driver::program::{self, Executable};
 use hearth_driver::run_plan::{self, PlaceOption, RunOptions};
 use hearth_driver::{input, profiles};
+use hearth_lang::compile::CompileOptions;
 use hearth_terminal::{Failure, output};
 use hearth_text::cause;
 
@@ -29,9 +30,12 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     for note in without_effect::notes(arguments) {
         output::tell(format_args!("note: {note}"));
     }
-    let options = arguments
-        .compilation
-        .options(Some(&arguments.compatibility));
+    let options = CompileOptions {
+        futures: arguments.beside.futures,
+        ..arguments
+            .compilation
+            .options(Some(&arguments.compatibility))
+    };
     let probes = probes(arguments)?;
     if let Some(seeds) = seeds(arguments) {
         let executable = program::executable(&source, &options, &probes)?;

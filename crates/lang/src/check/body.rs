@@ -11,7 +11,7 @@ use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::syntax::ast::{self, Name, UnaryOp};
-use crate::tree::{Body, Expr, ExprKind, Local, LocalId};
+use crate::tree::{Asked, Body, Expr, ExprKind, Local, LocalId};
 use crate::types::{Type, TypeId};
 use std::mem;
 
@@ -264,6 +264,32 @@ impl<'a> Checker<'a> {
         );
     }
 
+    /// Notes what is to be proved by the analysis of futures.
+    fn beside(&mut self, inner: &'a ast::Expr, span: Span, used: bool) -> Expr {
+        match inner.kind {
+            ast::ExprKind::Call(..) | ast::ExprKind::For { .. } => {
+                self.asked.push(Asked {
+                    text: span,
+                    what: inner.span,
+                });
+            }
+            _ => {
+                let word = Span {
+                    end: span.start + "beside".len() as u32,
+                    ..span
+                };
+                let diagnostic = Diagnostic::error(
+                    code::BESIDE,
+                    "`beside` stands before a call or a `for`",
+                    inner.span,
+                    "this is neither",
+                );
+                self.report(diagnostic.with_label(word, "this needs something to run"));
+            }
+        }
+        self.clause(inner, used)
+    }
+
     pub(super) fn clause(&mut self, text: &'a ast::Expr, used: bool) -> Expr {
         use ast::ExprKind as K;
         let span = text.span;
@@ -283,6 +309,7 @@ impl<'a> Checker<'a> {
             K::Field(base, name) => return self.member(base, *name, span),
             K::Index(base, indices) => return self.index(base, indices, span),
             K::Call(callee, args) => return self.call(callee, args, span),
+            K::Beside(inner) => return self.beside(inner, span, used),
             K::NewChannel(direction, payload) => {
                 let payload = self.resolve(payload);
                 let ty = self.channel_type(*direction, payload);

@@ -28,7 +28,7 @@ use crate::source::Span;
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast;
 use crate::tree::{
-    Channel, Component, ComponentId, Global, Local, Member, Proc, ProcCode, ProcId, Program,
+    Asked, Channel, Component, ComponentId, Global, Local, Member, Proc, ProcCode, ProcId, Program,
 };
 use crate::types::{Port, TypeId, Types};
 pub(crate) use prelude::declared_names;
@@ -101,6 +101,8 @@ struct Checker<'a> {
     /// The type of `stop` and `throw`.
     departure: TypeId,
     at: CheckPosition<'a>,
+    /// Calls and loops behind `beside`.
+    asked: Vec<Asked>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -241,6 +243,7 @@ impl<'a> Checker<'a> {
                 component: None,
                 layer: None,
             },
+            asked: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -285,6 +288,7 @@ impl<'a> Checker<'a> {
             main,
             exception_type: self.exception_type,
             type_names: self.type_names,
+            asked: self.asked,
         };
         (Some(program), self.diagnostics)
     }

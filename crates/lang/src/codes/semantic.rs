@@ -76,6 +76,7 @@ codes! {
     NOT_AN_EXCEPTION "E0807" "not an exception";
     NOT_ASSIGNABLE "E0808" "only variables can be assigned to";
     STOP_AT_PROGRAM_LEVEL "E0809" "`stop` without target at program level";
+    BESIDE "E0810" "`beside` before what is not proved to be independent";
 
     COMMUNICATION_IN_CONSTRUCTOR "W0901" "a constructor communicates";
     CALL_IN_CONSTRUCTOR "W0902" "a constructor calls a procedure";

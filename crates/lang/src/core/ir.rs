@@ -146,6 +146,81 @@ pub struct Loop {
     pub fresh: Range<u32>,
     /// The variable is never assigned and `to` never changes: set by the loop pass.
     pub counted: bool,
+    pub rounds: Rounds,
+}
+
+/// The order in which the rounds of a loop run.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Rounds {
+    #[default]
+    InOrder,
+    /// In any order, and at the same time: proved. No round leaves the function but by an
+    /// exception, sets a slot from outside but those of the reductions, or touches what another
+    /// writes. The number of rounds is fixed before the first. The slots of a round are those of
+    /// `fresh`, and those of each [`StmtKind::Promoted`] inside.
+    Apart(Vec<Reduction>),
+}
+
+/// A slot to which the rounds of a loop only add. Each part of the rounds may add to a copy that
+/// begins with the neutral value; the copies and the slot are then put together in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    pub slot: SlotId,
+    /// The type of the slot.
+    pub ty: TypeId,
+    pub way: Way,
+}
+
+/// The way in which a reduction puts two values together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Way {
+    /// Wraps. Rounds may also subtract; the copies are added.
+    Sum,
+    /// Wraps.
+    Product,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// `and` of bools.
+    All,
+    /// `or` of bools.
+    Any,
+    Greatest,
+    Least,
+}
+
+impl Way {
+    /// The value that changes nothing.
+    pub fn neutral(self, ty: TypeId) -> Value {
+        let (least, greatest) = match ty {
+            TypeId::BYTE => (0, i64::from(u8::MAX)),
+            TypeId::UNSIGNED => (0, i64::from(u32::MAX)),
+            _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        };
+        match self {
+            Way::Sum | Way::BitOr | Way::BitXor => Value::Int(0, ty),
+            Way::Product => Value::Int(1, ty),
+            // All bits of the type.
+            Way::BitAnd if ty == TypeId::INTEGER => Value::Int(-1, ty),
+            Way::BitAnd | Way::Least => Value::Int(greatest, ty),
+            Way::Greatest => Value::Int(least, ty),
+            Way::All => Value::Bool(true),
+            Way::Any => Value::Bool(false),
+        }
+    }
+}
+
+/// A call beside what follows it; numbers count from 0 in each function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct RecordId(pub u32);
+
+/// The time at which a call runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Turn {
+    #[default]
+    InOrder,
+    /// At any time up to the [`StmtKind::Await`] of this record: proved.
+    Beside(RecordId),
 }
 
 /// A sufficient condition for leaving an index check out of a loop.
@@ -247,7 +322,12 @@ pub enum StmtKind {
         args: Vec<Argument>,
         /// The call itself, which may be a part of its statement.
         text: Span,
+        turn: Turn,
     },
+    /// The call of this record has come to its end behind this statement, and its target has its
+    /// result. In the same block as the call, behind it, once; control leaves the statements in
+    /// between by exceptions only.
+    Await(RecordId),
     /// `on_stack`: the object cannot outlive the function's run to its next blocking point.
     NewArray {
         target: SlotId,
@@ -374,6 +454,8 @@ pub struct Function {
     pub blocks: bool,
     /// May leave with an exception or a stop.
     pub raises: bool,
+    /// Calls beside others: the number of [`RecordId`]s.
+    pub records: u32,
     pub span: Span,
 }
 

@@ -10,6 +10,7 @@ pub mod passes;
 
 use crate::source::Sources;
 use crate::tree::{Component, Program};
+pub use passes::beside::Mark;
 
 /// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,13 +56,20 @@ pub fn lowered(program: &Program, options: LoweringOptions) -> ir::Module {
     module
 }
 
-/// Lowers a program without errors and runs all passes over it.
-pub fn build(program: &Program, options: LoweringOptions) -> (ir::Module, effects::EffectTable) {
+/// Lowers a program without errors and runs all passes over it. `beside` looks at it as
+/// [`lowered`] makes it, and says which calls and loops are to be marked as independent.
+pub fn build(
+    program: &Program,
+    options: LoweringOptions,
+    beside: &dyn Fn(&ir::Module) -> Vec<Mark>,
+) -> (ir::Module, effects::EffectTable) {
     let table = effects::EffectTable::new(program);
     let mut module = lower::lower(program, &table, options);
     for function in &mut module.functions {
         passes::liveness::run(function, &table);
     }
+    let marks = beside(&module);
+    passes::beside::run(&mut module, &marks);
     let ragged = module.ragged.clone();
     for function in &mut module.functions {
         passes::loops::run(function, program, &table, &ragged);

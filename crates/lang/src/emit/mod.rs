@@ -5,6 +5,7 @@
 //! structs' layouts come from [`layout`](crate::layout), so that sizes are known without a C
 //! compiler; the emitted `_Static_assert`s keep C in step with them.
 
+mod beside;
 mod component;
 mod function;
 mod probes;
@@ -49,6 +50,7 @@ struct Context<'a> {
     /// The names each function mentions besides its own: what none mentions is unused. A handler
     /// that nothing can reach may have been the only one.
     mentioned: RefCell<HashSet<String>>,
+    copies: beside::Copies,
     /// Numbers of probes, by name.
     probes: RefCell<BTreeMap<String, usize>>,
 }
@@ -75,6 +77,7 @@ pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
         used_texts: RefCell::default(),
         used_structs: RefCell::default(),
         mentioned: RefCell::default(),
+        copies: beside::Copies::of(&input),
         probes: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
@@ -82,8 +85,16 @@ pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
         .module
         .functions
         .iter()
-        .flat_map(|function| context.with_probe(function, function::emit(&context, function)))
+        .flat_map(|function| {
+            let first = function::emit(&context, function, context.first_copy(function));
+            let mut texts = context.with_probe(function, first);
+            for copy in context.more_copies(function) {
+                texts.push(function::emit(&context, function, copy));
+            }
+            texts
+        })
         .collect();
+    texts.extend(context.copies.take_functions());
     context.emit_value_thunks(&mut texts);
     let mut components = String::new();
     context.emit_components(&mut components);
@@ -94,6 +105,8 @@ pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
     context.emit_frames(&mut declarations);
     context.emit_globals(&mut declarations);
     context.emit_prototypes(&mut declarations);
+    context.emit_copy_prototypes(&mut declarations);
+    context.copies.emit_types(&mut declarations);
 
     let mut out = context.preamble();
     context.emit_strings(&mut out);

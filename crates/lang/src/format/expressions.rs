@@ -43,6 +43,11 @@ impl Layout<'_> {
                 self.expr(callee);
                 self.arguments(args);
             }
+            ExprKind::Beside(inner) => {
+                self.word(Kind::Name);
+                self.space();
+                self.expr(inner);
+            }
             ExprKind::Block(block) => self.block(block),
             ExprKind::NewChannel(_, ty) => {
                 self.word(Kind::New);

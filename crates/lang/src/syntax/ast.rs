@@ -193,6 +193,9 @@ pub enum ExprKind {
     Call(Box<Expr>, Vec<Expr>),
     Block(Block),
 
+    /// `beside f(a)`, `beside for …`: what must be proved to be independent.
+    Beside(Box<Expr>),
+
     /// `x = e`
     Declare(Name, Box<Expr>),
     /// `place := e`

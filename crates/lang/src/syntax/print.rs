@@ -254,6 +254,7 @@ impl Printer<'_> {
                 this.expr(callee);
                 this.exprs(args);
             }),
+            ExprKind::Beside(inner) => self.list("beside", |this| this.expr(inner)),
             ExprKind::Declare(name, value) => self.list("=", |this| {
                 this.name(*name);
                 this.expr(value);

@@ -33,6 +33,17 @@ pub(crate) enum Carrying {
     Threads,
 }
 
+/// Whether calls that the compiler has proved to be independent run beside others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Futures {
+    /// In order.
+    Off,
+    /// Where it pays.
+    Auto,
+    /// Wherever they may, for tests.
+    Always,
+}
+
 /// The place of the components' data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heaps {
@@ -101,6 +112,7 @@ pub(crate) struct RuntimeOptions {
     pub(crate) heaps_move: usize,
     /// The log of allocations.
     pub(crate) heap_log: Option<String>,
+    pub(crate) futures: Futures,
     /// Workers; one a core if not given.
     pub(crate) workers: Option<usize>,
     /// Time a component may compute, approximately, before others are served beside it.
@@ -140,6 +152,7 @@ pub(crate) const DEFAULTS: RuntimeOptions = RuntimeOptions {
     // knows.
     heaps_move: 0,
     heap_log: None,
+    futures: Futures::Auto,
     workers: None,
     slice: Duration::from_millis(10),
     collect_every: None,
@@ -266,6 +279,14 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<RuntimeO
     options.machine_file = variable("HEARTH_MACHINE");
     options.tuning_file = variable("HEARTH_TUNING");
     options.place_log = variable("HEARTH_PLACE_LOG");
+    if let Some(text) = variable("HEARTH_FUTURES") {
+        options.futures = match text.as_str() {
+            "off" => Futures::Off,
+            "auto" => Futures::Auto,
+            "always" => Futures::Always,
+            _ => return Err(bad("HEARTH_FUTURES", &text, "off, auto or always")),
+        };
+    }
     if let Some(text) = variable("HEARTH_WORKERS") {
         options.workers = match text.parse() {
             Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Some(workers),
@@ -448,6 +469,7 @@ mod tests {
             ("HEARTH_CARRIER", "horses"),
             ("HEARTH_HEAPS", "many"),
             ("HEARTH_SERVERS", "polite"),
+            ("HEARTH_FUTURES", "perhaps"),
             ("HEARTH_HEAPS_MOVE", "1M"),
             ("HEARTH_SLICE", "0"),
             ("HEARTH_PATIENCE", "0"),

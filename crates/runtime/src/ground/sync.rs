@@ -14,6 +14,7 @@ pub(crate) use hearth_sys::membarrier;
 pub(crate) use hearth_sys::threading::{Mutex, MutexGuard, lock, lock_std, yield_now};
 
 /// A word at which one thread sleeps.
+#[repr(transparent)]
 pub(crate) struct Word(hearth_sys::futex::Word);
 
 impl Word {
@@ -47,6 +48,16 @@ impl Word {
             (*inner).store(value, Ordering::Release);
             hearth_sys::futex::Word::wake_one(inner);
         }
+    }
+
+    /// Wakes the sleeper of a word that already has another value and may be gone.
+    ///
+    /// # Safety
+    /// Models keep their words until every thread has ended.
+    pub(crate) unsafe fn wake_gone(word: *const Word) {
+        // SAFETY: as the caller promises; the word is its only field, and its address is all that
+        // is used.
+        unsafe { hearth_sys::futex::Word::wake_one(word.cast()) };
     }
 
     /// Wakes the sleeper; the word already has another value.

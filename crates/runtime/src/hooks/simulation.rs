@@ -26,6 +26,7 @@ pub(crate) struct Director {
     pub(crate) operate:
         unsafe fn(*mut Component, At<'_>, *const Site, &mut dyn FnMut() -> Step) -> Step,
     pub(crate) deed: unsafe fn(*mut Component, &'static str, *const Site, &mut dyn FnMut()),
+    pub(crate) beside: fn(u64, usize) -> usize,
     pub(crate) place: fn(i32, *const ComponentType, &Identity) -> usize,
     pub(crate) made: unsafe fn(*mut Component, u64),
     pub(crate) ends_pass: unsafe fn(*mut Component),
@@ -115,6 +116,12 @@ pub(crate) unsafe fn deed<R>(
         Some(result) => result,
         None => unreachable!("a deed is done"),
     }
+}
+
+/// Chooses among the records of calls that another worker may run at this point of the component
+/// with this number, plainly none; 1 is the oldest.
+pub(crate) fn beside(subject: u64, options: usize) -> usize {
+    (director().beside)(subject, options)
 }
 
 /// Chooses the worker for a new component.

@@ -33,6 +33,12 @@ loom::lazy_static! {
     };
 }
 
+/// The number running, roughly.
+#[cfg(not(loom))]
+pub(crate) fn running() -> usize {
+    COUNT.active.load(Ordering::Relaxed) & !VERDICT
+}
+
 /// Counts one more running: woken or started by the caller, which is counted.
 pub(crate) fn enter_woken() {
     COUNT.active.fetch_add(1, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use crate::exchange::{block, component, external};
 use crate::ground::options::{self, RuntimeOptions};
 use crate::ground::{exits, output, settings};
 use crate::services::devices::lines;
-use crate::{hooks, recording, simulator};
+use crate::{futures, hooks, recording, simulator};
 
 /// Runs a compiled program. Does not return: the thread that notices that the program is over ends
 /// the process.
@@ -58,6 +58,7 @@ pub unsafe extern "C" fn hearth_main(
     }
     signals::watch();
     signals::watch_stacks();
+    futures::begin();
     if simulator::begin(program, lines::come_soon) {
         loop {
             std::thread::park();

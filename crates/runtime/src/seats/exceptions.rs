@@ -63,6 +63,49 @@ unsafe fn set(component: *mut Component, raised: u32, site: *const Site, detail:
     }
 }
 
+/// An exception in flight, away from its component.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    raised: u32,
+    detail: Detail,
+    at: Option<&'static Site>,
+}
+
+/// Takes the exception in flight from a component, if there is one.
+///
+/// # Safety
+/// The component runs the calling code.
+pub(crate) unsafe fn take(component: *mut Component) -> Option<Kept> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if component.is_null() || (*component).raised == 0 {
+            return None;
+        }
+        let raised = std::mem::take(&mut (*component).raised);
+        let more = &seat_of(component).more;
+        Some(Kept {
+            raised,
+            detail: more.with(|more| more.detail),
+            at: more.with(|more| more.raised_at),
+        })
+    }
+}
+
+/// Raises a kept exception, in the place of one that may be in flight.
+///
+/// # Safety
+/// The component runs the calling code.
+pub(crate) unsafe fn put(component: *mut Component, kept: Kept) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*component).raised = kept.raised;
+        seat_of(component).more.with_mut(|more| {
+            more.detail = kept.detail;
+            more.raised_at = kept.at;
+        });
+    }
+}
+
 /// The message for an uncaught exception.
 ///
 /// # Safety

@@ -629,6 +629,7 @@ fn place(request: i32, of: *const ComponentType, identity: &Identity) -> usize {
 static DIRECTOR: Director = Director {
     operate,
     deed,
+    beside: |subject, options| state().schedule.choose(Kind::Record, subject, options),
     place,
     made,
     ends_pass,

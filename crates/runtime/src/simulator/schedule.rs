@@ -31,9 +31,11 @@ pub(super) enum Kind {
     Look,
     /// A worker without work that falls asleep.
     Sleep,
+    /// A call beside the running one that another worker runs now.
+    Record,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Worker, "worker"),
     (Kind::Component, "component"),
     (Kind::Pause, "pause"),
@@ -41,6 +43,7 @@ const KINDS: [(Kind, &str); 7] = [
     (Kind::Place, "place"),
     (Kind::Look, "look"),
     (Kind::Sleep, "sleep"),
+    (Kind::Record, "record"),
 ];
 
 /// Odds with which a seed may make a kind of decision deviate: once in this many. The seed selects
@@ -94,7 +97,11 @@ impl Schedule {
             return Schedule::of(Source::Plain);
         }
         let mut state = scramble(seed);
-        let odds = std::array::from_fn(|_| ODDS[(draw(&mut state) % ODDS.len() as u64) as usize]);
+        let odds = std::array::from_fn(|kind| match kind == Kind::Record as usize {
+            // Not drawn, so that a seed means the same to all other kinds as before there were any.
+            true => 2,
+            false => ODDS[(draw(&mut state) % ODDS.len() as u64) as usize],
+        });
         Schedule::of(Source::Seed { state, odds })
     }
 

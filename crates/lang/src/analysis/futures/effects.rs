@@ -39,9 +39,26 @@ pub(super) struct Access {
 pub(super) struct Effects {
     pub(super) accesses: Vec<Access>,
     pub(super) deeds: Vec<(Deed, Span)>,
+    /// Nobody looks at the accesses: they are left out.
+    pub(super) is_ignored: bool,
 }
 
 impl Effects {
+    /// None yet, of a part of the piece that has these.
+    pub(super) fn of_part(&self) -> Effects {
+        Effects {
+            is_ignored: self.is_ignored,
+            ..Effects::default()
+        }
+    }
+
+    pub(super) fn ignored() -> Effects {
+        Effects {
+            is_ignored: true,
+            ..Effects::default()
+        }
+    }
+
     pub(super) fn does(&mut self, deed: Deed, span: Span) {
         if self.deed(deed).is_none() {
             self.deeds.push((deed, span));
@@ -68,6 +85,9 @@ impl Effects {
 
     /// Adds an access, joined with one of the same shape if there is one.
     fn add(&mut self, access: Access, is_late: bool) {
+        if self.is_ignored {
+            return;
+        }
         let known = self.accesses.iter_mut().find(|known| {
             known.path.root == access.path.root
                 && known.cell == access.cell
@@ -176,7 +196,7 @@ impl<'a> Comparison<'a> {
         found.into_iter().min_by_key(|conflict| {
             let writes = |access: &Access| access.how == How::Write;
             (
-                conflict.first.cell == Cell::Count,
+                matches!(conflict.first.cell, Cell::Count | Cell::Life),
                 !(writes(conflict.first) && writes(conflict.second)),
                 !writes(conflict.first),
             )
@@ -196,7 +216,8 @@ impl<'a> Comparison<'a> {
         if a.path.root == Root::Unknown || matches!(a.cell, Cell::Variable(_)) {
             return true;
         }
-        if a.cell == Cell::Count && !self.apart.shared.is_empty() {
+        let is_object = matches!(a.cell, Cell::Count | Cell::Life);
+        if is_object && !self.apart.shared.is_empty() {
             return true;
         }
         !self.apart.are_apart(&a.path.steps, &b.path.steps)

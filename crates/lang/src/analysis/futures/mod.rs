@@ -14,6 +14,7 @@
 //! See `docs/internals/futures.md`.
 
 mod effects;
+pub mod extract;
 mod natives;
 mod places;
 mod rounds;
@@ -25,6 +26,7 @@ mod world;
 mod zone;
 
 use crate::core::ir::{Module, Role};
+use crate::core::passes::beside::Mark;
 use crate::diagnostic::Label;
 use crate::source::Span;
 use crate::tree::Program;
@@ -52,6 +54,8 @@ pub enum Pattern {
     Rounds,
     /// A counted loop whose rounds share only what they add up to.
     Reduction,
+    /// Statements of a block that could be a procedure, whose call may run beside others.
+    Extracted,
 }
 
 impl Pattern {
@@ -64,6 +68,7 @@ impl Pattern {
             Pattern::DisjointParts => "recursion over disjoint parts",
             Pattern::Rounds => "independent rounds",
             Pattern::Reduction => "independent rounds with a reduction",
+            Pattern::Extracted => "extracted procedure",
         }
     }
 
@@ -76,6 +81,7 @@ impl Pattern {
             Pattern::DisjointParts => "disjoint-parts",
             Pattern::Rounds => "rounds",
             Pattern::Reduction => "reduction",
+            Pattern::Extracted => "extracted-procedure",
         }
     }
 }
@@ -104,6 +110,10 @@ pub struct Finding {
     pub waits: Beside,
     /// Whole sentences.
     pub notes: Vec<String>,
+    /// The text says `beside` before it.
+    pub is_asked: bool,
+    /// The same in terms of the IR; none of statements that are no procedure yet.
+    pub mark: Option<Mark>,
 }
 
 /// The reason why something must not run beside.
@@ -129,6 +139,7 @@ pub enum Reason {
     Counter,
     Bound,
     Leaves,
+    TooEntangled,
 }
 
 impl Reason {
@@ -155,6 +166,7 @@ impl Reason {
             Reason::Counter => "counter",
             Reason::Bound => "bound",
             Reason::Leaves => "leaves",
+            Reason::TooEntangled => "too-entangled",
         }
     }
 }
@@ -180,12 +192,21 @@ pub struct Futures {
     pub refused: Vec<Refusal>,
 }
 
+impl Futures {
+    /// Marks of all that was found, or of what the text asks for.
+    pub fn marks(&self, all: bool) -> Vec<Mark> {
+        let found = self.found.iter().filter(|found| all || found.is_asked);
+        found.filter_map(|found| found.mark.clone()).collect()
+    }
+}
+
 /// Finds the futures of a program whose loops are as its text has them
 /// ([`core::lowered`](crate::core::lowered)).
 pub fn of(program: &Program, module: &Module) -> Futures {
     let mut futures = Futures::default();
     let mut world = World::new(program, module);
     let Some(walks) = settle(&mut world) else {
+        futures.refused = world.asked.iter().copied().map(too_entangled).collect();
         return futures;
     };
     let weights = Weights::new(program, module, &world.of_proc, &world.is_recursive);
@@ -202,31 +223,45 @@ pub fn of(program: &Program, module: &Module) -> Futures {
                 _ => false,
             },
         };
-        site.calls(&mut futures.found, &mut futures.refused);
-        site.loops(&mut futures.found, &mut futures.refused);
+        site.calls(&mut futures);
+        site.loops(&mut futures);
     }
     futures.found.sort_by_key(|found| found.span.start);
     futures.refused.sort_by_key(|refused| refused.span.start);
     futures
 }
 
-/// Walks all functions until no walk finds anything new; the last walks of each.
+fn too_entangled(span: Span) -> Refusal {
+    let title = "what calls what, and with what, is too entangled to be followed".into();
+    *sites::refusal(span, Reason::TooEntangled, title, Vec::new())
+}
+
+/// Walks all functions until no walk finds anything new; the last walks of each. A function is
+/// walked again only if what its walk goes by has changed.
 fn settle<'a>(world: &mut World<'a>) -> Option<Vec<walk::Walked<'a>>> {
+    let count = world.module.functions.len();
+    let mut walks: Vec<Option<walk::Walked<'a>>> = (0..count).map(|_| None).collect();
+    let mut is_due = vec![true; count];
     for round in 0..ROUNDS_MAX {
         let is_late = round >= EXACT_ROUNDS;
-        let mut walks = Vec::new();
-        let mut changed = false;
-        for index in 0..world.module.functions.len() {
+        for index in 0..count {
+            if !std::mem::replace(&mut is_due[index], false) {
+                continue;
+            }
             let walked = walk::walk(world, index);
-            changed |= world.learn(index, &walked.summary, &walked.entries, is_late);
-            let new = walked.shared.difference(&world.shared).count() > 0;
-            changed |= new;
+            let mut concerned = world.learn(index, &walked.summary, &walked.entries, is_late);
+            let shared = world.shared.len();
             world.shared.extend(walked.shared.iter().copied());
-            changed |= world.learn_members(index, &walked.ties);
-            walks.push(walked);
+            if world.shared.len() > shared || world.learn_members(index, &walked.ties) {
+                concerned = (0..count).collect();
+            }
+            for index in concerned {
+                is_due[index] = true;
+            }
+            walks[index] = Some(walked);
         }
-        if !changed {
-            return Some(walks);
+        if !is_due.contains(&true) {
+            return walks.into_iter().collect();
         }
     }
     None

@@ -28,6 +28,17 @@ pub(super) enum Root {
 pub(super) struct Range {
     pub(super) lower: Vec<Linear>,
     pub(super) upper: Vec<Linear>,
+    /// The same index as a row and a place in it, if it is one.
+    pub(super) rows: Option<Box<Rows>>,
+}
+
+/// Indices `row * width + place` with `0 <= place < width` that do not wrap: where the rows differ,
+/// or the places, so do the indices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rows {
+    pub(super) width: Linear,
+    pub(super) row: Range,
+    pub(super) place: Range,
 }
 
 impl Range {
@@ -47,6 +58,14 @@ impl Range {
         };
         kept(&mut self.lower, &other.lower, i64::min);
         kept(&mut self.upper, &other.upper, i64::max);
+        self.rows = match (self.rows.take(), &other.rows) {
+            (Some(mut mine), Some(theirs)) if mine.width == theirs.width => {
+                mine.row.join(&theirs.row, is_late);
+                mine.place.join(&theirs.place, is_late);
+                Some(mine)
+            }
+            _ => None,
+        };
     }
 
     /// Keeps only the bounds by symbols that `is_kept` names.
@@ -58,7 +77,26 @@ impl Range {
         Range {
             lower: kept(&self.lower),
             upper: kept(&self.upper),
+            rows: self
+                .rows
+                .as_ref()
+                .filter(|rows| is_kept(rows.width.0))
+                .map(|rows| {
+                    Box::new(Rows {
+                        width: rows.width,
+                        row: rows.row.only(is_kept),
+                        place: rows.place.only(is_kept),
+                    })
+                }),
         }
+    }
+
+    /// The range of numbers that are so much greater.
+    pub(super) fn plus(mut self, more: i64) -> Range {
+        let ends = self.lower.iter_mut().chain(&mut self.upper);
+        ends.for_each(|(_, offset)| *offset += more);
+        self.rows = None;
+        self
     }
 
     /// True if no index is in both.
@@ -119,6 +157,9 @@ pub(super) enum Cell {
     Variable(MemberId),
     /// The count of references in an object's header.
     Count,
+    /// The object as long as it lives: whatever drops a reference to it may end it, and a call
+    /// needs its arguments up to its end.
+    Life,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -178,6 +219,13 @@ impl Apart<'_> {
         if let Some((variable, step)) = self.rounds
             && let (Some(a), Some(b)) = (a.around(variable), b.around(variable))
             && a.1.max(b.1) - a.0.min(b.0) < step.abs()
+        {
+            return true;
+        }
+        if let (Some(a), Some(b)) = (&a.rows, &b.rows)
+            && a.width == b.width
+            && (self.is_common)(a.width.0)
+            && (self.ranges(&a.row, &b.row) || self.ranges(&a.place, &b.place))
         {
             return true;
         }

@@ -4,38 +4,38 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::effects::{Comparison, Deed, Effects};
 use super::places::{Cell, How, Root};
-use super::sites::{Site, forbidden, of_deed, refusal};
+use super::sites::{Site, forbidden, is_data, of_deed, refusal};
 use super::symbols::Meaning;
 use super::walk::{LoopRecord, is_fixed, set_in};
 use super::weights::WORTH_MIN;
 use super::zone::Symbol;
-use super::{Beside, Finding, Pattern, Reason, Refusal};
+use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
-use crate::core::passes::{
-    blocks_of, look_at_each, statement_target, statement_values, visit_value,
-};
+use crate::core::passes::beside::Independent;
+use crate::core::passes::{blocks_of, look_at_each, look_at_values, statement_target, visit_value};
 use crate::source::{SourceId, Span};
 use crate::tree::BinaryOp;
 use crate::types::TypeId;
 
 /// The way in which the rounds of a loop put their values together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reduction {
+enum Order {
     /// In any order with one result.
     Free,
     /// The order matters: a sum of reals.
-    Ordered,
+    Fixed,
 }
 
 impl<'a> Site<'_, 'a> {
     /// All loops of the function that are worth a look; none inside one that was found.
-    pub(super) fn loops(&self, found: &mut Vec<Finding>, refused: &mut Vec<Refusal>) {
+    pub(super) fn loops(&self, futures: &mut Futures) {
         let mut records: Vec<&LoopRecord<'_>> = self
             .walked
             .loops
             .iter()
             .filter(|record| {
-                let is_worth = self.weights.of(record.stmt) >= WORTH_MIN;
+                let is_worth = self.world.asked.contains(&record.stmt.span)
+                    || self.weights.of(record.stmt) >= WORTH_MIN;
                 record.stmt.span.source == SourceId::USER && is_worth
             })
             .collect();
@@ -44,18 +44,17 @@ impl<'a> Site<'_, 'a> {
         let mut covered: Vec<Span> = Vec::new();
         for record in records {
             let span = record.stmt.span;
-            if covered
-                .iter()
-                .any(|outer| outer.start <= span.start && span.end <= outer.end)
-            {
+            let mut outer = covered.iter();
+            let is_covered = outer.any(|outer| outer.start <= span.start && span.end <= outer.end);
+            if is_covered && !self.world.asked.contains(&span) {
                 continue;
             }
             match self.one_loop(record) {
                 Ok(finding) => {
                     covered.push(span);
-                    found.push(finding);
+                    futures.found.push(finding);
                 }
-                Err(refusal) => refused.push(*refusal),
+                Err(refusal) => futures.refused.push(*refusal),
             }
         }
     }
@@ -103,7 +102,9 @@ impl<'a> Site<'_, 'a> {
         let pattern = match reductions.is_empty() {
             true => Pattern::Rounds,
             false => {
-                notes.push(format!("The rounds add up to {}.", reductions.join(", ")));
+                let names: Vec<String> =
+                    reductions.iter().map(|r| self.told_slot(r.slot)).collect();
+                notes.push(format!("The rounds add up to {}.", names.join(", ")));
                 Pattern::Reduction
             }
         };
@@ -114,13 +115,22 @@ impl<'a> Site<'_, 'a> {
             beside: span,
             waits: Beside::UntilEnd,
             notes,
+            is_asked: self.world.asked.contains(&span),
+            mark: Some(self.mark(&record.stmt.kind, Independent::Rounds(reductions))),
         })
+    }
+
+    fn told_slot(&self, slot: SlotId) -> String {
+        match self.function.slots[slot.index()].name {
+            Some(name) => format!("`{}`", self.world.program.names.name(name)),
+            None => "a value".into(),
+        }
     }
 
     fn notes_of_rounds(&self, body: &Effects) -> Vec<String> {
         let mut written: Vec<String> = Vec::new();
         for access in &body.accesses {
-            let is_data = access.how == How::Write && access.cell != Cell::Count;
+            let is_data = access.how == How::Write && is_data(access.cell);
             if is_data && !matches!(access.path.root, Root::New(_)) {
                 let told = self.told(access);
                 if !written.contains(&told) {
@@ -139,18 +149,19 @@ impl<'a> Site<'_, 'a> {
         &self,
         record: &LoopRecord<'a>,
         set: &BTreeSet<SlotId>,
-    ) -> Result<Vec<String>, Box<Refusal>> {
+    ) -> Result<Vec<Reduction>, Box<Refusal>> {
         let inner = record.inner;
-        let names = &self.world.program.names;
         let mut reductions = Vec::new();
         for &slot in set.iter().filter(|slot| !inner.fresh.contains(&slot.0)) {
-            let name = match self.function.slots[slot.index()].name {
-                Some(name) => format!("`{}`", names.name(name)),
-                None => "a value".into(),
-            };
-            match reduction_of(inner, slot) {
-                Some(Reduction::Free) => reductions.push(name),
-                Some(Reduction::Ordered) => {
+            let name = self.told_slot(slot);
+            match (
+                reduction_of(inner, slot),
+                self.function.slots[slot.index()].ty,
+            ) {
+                (Some((way, Order::Free)), SlotType::Of(ty)) => {
+                    reductions.push(Reduction { slot, ty, way });
+                }
+                (Some((_, Order::Fixed)), _) => {
                     return Err(refusal(
                         record.stmt.span,
                         Reason::OrderOfReals,
@@ -158,7 +169,7 @@ impl<'a> Site<'_, 'a> {
                         set_at(inner, slot, "each round continues with the one before"),
                     ));
                 }
-                None => {
+                _ => {
                     return Err(refusal(
                         record.stmt.span,
                         Reason::Carried,
@@ -199,7 +210,9 @@ impl<'a> Site<'_, 'a> {
         };
         let what = self.told(conflict.first);
         let (reason, title) = match (conflict.first.cell, conflict.first.how, conflict.second.how) {
-            (Cell::Count, ..) => (Reason::SharedCount, format!("rounds count {what} together")),
+            (Cell::Count | Cell::Life, ..) => {
+                (Reason::SharedCount, format!("rounds count {what} together"))
+            }
             (_, How::Write, How::Write) => (
                 Reason::BothWrite,
                 format!("two rounds may write the same {what}"),
@@ -288,7 +301,7 @@ fn left_at(inner: &Loop) -> Option<Span> {
 }
 
 /// The way in which all mentions of a slot in a loop put values together, if it is one.
-fn reduction_of(inner: &Loop, slot: SlotId) -> Option<Reduction> {
+fn reduction_of(inner: &Loop, slot: SlotId) -> Option<(Way, Order)> {
     let mut mentions = 0;
     let mut count = |value: &Value| {
         visit_value(value, &mut |v| {
@@ -297,16 +310,15 @@ fn reduction_of(inner: &Loop, slot: SlotId) -> Option<Reduction> {
     };
     for block in [&inner.prepare, &inner.body] {
         look_at_each(block, &mut |kind| {
-            let mut copy = kind.clone();
-            statement_values(&mut copy, &mut |value| count(value));
+            look_at_values(kind, &mut |value| count(value));
         });
     }
-    let mut ways: BTreeMap<&'static str, Reduction> = BTreeMap::new();
+    let mut ways: BTreeMap<Way, Order> = BTreeMap::new();
     let mut inside = 0;
     let mut is_other = false;
     look_at_each(&inner.body, &mut |kind| {
-        if let Some((way, reduction, uses)) = step_of(kind, slot) {
-            ways.insert(way, reduction);
+        if let Some((way, order, uses)) = step_of(kind, slot) {
+            ways.insert(way, order);
             inside += uses;
         } else if statement_target(kind) == Some(slot)
             && !is_part_of_choice(&inner.body, kind, slot)
@@ -319,13 +331,13 @@ fn reduction_of(inner: &Loop, slot: SlotId) -> Option<Reduction> {
     });
     // One way only: what is added to must not be multiplied in the next round.
     (!is_other && ways.len() == 1 && inside == mentions)
-        .then(|| ways.into_values().next())
+        .then(|| ways.into_iter().next())
         .flatten()
 }
 
 /// `slot := slot + value` and its kind, and `if value > slot then slot := value`: the way, whether
 /// its order matters, and how often the slot is named in it.
-fn step_of(kind: &StmtKind, slot: SlotId) -> Option<(&'static str, Reduction, u32)> {
+fn step_of(kind: &StmtKind, slot: SlotId) -> Option<(Way, Order, u32)> {
     let is_slot = |value: &Value| matches!(value, Value::Slot(named) if *named == slot);
     match kind {
         StmtKind::Set {
@@ -337,20 +349,20 @@ fn step_of(kind: &StmtKind, slot: SlotId) -> Option<(&'static str, Reduction, u3
             let commutes = is_led || (is_slot(b) && *op != BinaryOp::Subtract);
             let way = match op {
                 // Less of a number is more of its negative, and all of it wraps.
-                BinaryOp::Add | BinaryOp::Subtract => "sum",
-                BinaryOp::Multiply => "product",
-                BinaryOp::BitAnd => "and",
-                BinaryOp::BitOr => "or",
-                BinaryOp::BitXor => "exclusive or",
-                BinaryOp::And => "all",
-                BinaryOp::Or => "any",
+                BinaryOp::Add | BinaryOp::Subtract => Way::Sum,
+                BinaryOp::Multiply => Way::Product,
+                BinaryOp::BitAnd => Way::BitAnd,
+                BinaryOp::BitOr => Way::BitOr,
+                BinaryOp::BitXor => Way::BitXor,
+                BinaryOp::And => Way::All,
+                BinaryOp::Or => Way::Any,
                 _ => return None,
             };
-            let reduction = match *ty {
-                TypeId::REAL => Reduction::Ordered,
-                _ => Reduction::Free,
+            let order = match *ty {
+                TypeId::REAL => Order::Fixed,
+                _ => Order::Free,
             };
-            (commutes && !(is_slot(a) && is_slot(b))).then_some((way, reduction, 1))
+            (commutes && !(is_slot(a) && is_slot(b))).then_some((way, order, 1))
         }
         StmtKind::If {
             condition: Value::Binary(op, ty, a, b),
@@ -377,8 +389,12 @@ fn step_of(kind: &StmtKind, slot: SlotId) -> Option<(&'static str, Reduction, u3
                 BinaryOp::Greater | BinaryOp::GreaterEqual if is_slot(a) => (b, false),
                 _ => return None,
             };
-            let way = if kept_below { "greatest" } else { "least" };
-            (*target == slot && **candidate == *value).then_some((way, Reduction::Free, 1))
+            let way = if kept_below {
+                Way::Greatest
+            } else {
+                Way::Least
+            };
+            (*target == slot && **candidate == *value).then_some((way, Order::Free, 1))
         }
         _ => None,
     }

@@ -8,9 +8,10 @@ use super::walk::{BlockRecord, Walked};
 use super::weights::{WORTH_MIN, Weights};
 use super::world::World;
 use super::zone::Symbol;
-use super::{Beside, Finding, Pattern, Reason, Refusal};
+use super::{Beside, Finding, Futures, Pattern, Reason, Refusal};
 use crate::core::ir::*;
-use crate::core::passes::{look_at_each, statement_target, statement_values, visit_value};
+use crate::core::passes::beside::{Independent, Mark};
+use crate::core::passes::{look_at_each, look_at_values, statement_target, visit_value};
 use crate::diagnostic::Label;
 use crate::source::{SourceId, Span};
 use crate::tree::ProcId;
@@ -39,23 +40,30 @@ enum End<'e> {
 
 impl<'a> Site<'_, 'a> {
     /// All calls of the function that are worth a look.
-    pub(super) fn calls(&self, found: &mut Vec<Finding>, refused: &mut Vec<Refusal>) {
+    pub(super) fn calls(&self, futures: &mut Futures) {
         for record in &self.walked.blocks {
             for at in 0..record.pieces.len() {
                 let StmtKind::Call {
                     target,
-                    callee: Callee::Proc(proc),
+                    callee,
                     text,
                     ..
                 } = &record.block[at].kind
                 else {
                     continue;
                 };
-                let is_worth = self.weights.of_proc(*proc) >= WORTH_MIN;
+                let is_asked = self.world.asked.contains(text);
+                let Callee::Proc(proc) = callee else {
+                    if is_asked {
+                        futures.refused.push(*calls_value(*text));
+                    }
+                    continue;
+                };
+                let is_worth = is_asked || self.weights.of_proc(*proc) >= WORTH_MIN;
                 if text.source == SourceId::USER && is_worth {
                     match self.call(record, at, *target, *proc, *text) {
-                        Ok(finding) => found.push(finding),
-                        Err(refusal) => refused.push(*refusal),
+                        Ok(finding) => futures.found.push(finding),
+                        Err(refusal) => futures.refused.push(*refusal),
                     }
                 }
             }
@@ -87,6 +95,7 @@ impl<'a> Site<'_, 'a> {
         // From the call on: its own result is another number before it.
         let mut set = BTreeSet::new();
         let call_at = at;
+        let temporary = target;
         let (target, at) = copied(record, at, target);
         add_set(&record.block[call_at..=at], &mut set);
         let mut beside = Effects::default();
@@ -94,9 +103,8 @@ impl<'a> Site<'_, 'a> {
         let mut end = End::Block;
         for next in at + 1..record.pieces.len() {
             let stmt = &record.block[next];
-            if let Some(slot) = target
-                && mentions(stmt, slot)
-            {
+            let is_used = |slot: Option<SlotId>| slot.is_some_and(|slot| mentions(stmt, slot));
+            if is_used(target) || is_used(temporary) {
                 end = match stmt.kind {
                     // Its end of life: nobody looks at the value.
                     StmtKind::Release(_) => End::Block,
@@ -126,7 +134,11 @@ impl<'a> Site<'_, 'a> {
                 &is_private,
             );
             if let Some(conflict) = comparison.conflict(called, piece) {
-                end = End::Conflict(conflict);
+                end = match stmt.kind {
+                    // The end of an argument's variable.
+                    StmtKind::Release(_) if conflict.first.cell == Cell::Life => End::Block,
+                    _ => End::Conflict(conflict),
+                };
                 break;
             }
             beside.absorb(piece);
@@ -142,7 +154,13 @@ impl<'a> Site<'_, 'a> {
             }
         }
         let work = self.weights.of_block(&record.block[at + 1..=last]);
-        if work < WORTH_MIN {
+        let is_asked = self.world.asked.contains(&text);
+        let is_worth = match is_asked {
+            // Whoever wrote the word knows better.
+            true => waited_at(record, at, last) > at + 1,
+            false => work >= WORTH_MIN,
+        };
+        if !is_worth {
             let rest = self.weights.of_block(&record.block[last + 1..]);
             if let (End::Deed(Deed::Prints, span), Some(first)) = (&end, may_not_return)
                 && rest >= WORTH_MIN
@@ -155,6 +173,10 @@ impl<'a> Site<'_, 'a> {
             self.may_be_undone(text, &name, raised, &beside, is_caught)?;
         }
         let region = &record.block[at + 1..=last];
+        let what = Independent::Call {
+            until: waited_at(record, at, last) - call_at,
+            copies: at > call_at,
+        };
         Ok(Finding {
             pattern: self.pattern(proc, region, called, &beside),
             span: text,
@@ -166,7 +188,30 @@ impl<'a> Site<'_, 'a> {
                 End::Block => Beside::UntilEnd,
             },
             notes: self.notes(called, &beside),
+            is_asked,
+            mark: Some(self.mark(&record.block[call_at].kind, what)),
         })
+    }
+
+    pub(super) fn mark(&self, stmt: &StmtKind, what: Independent) -> Mark {
+        Mark {
+            function: self.index,
+            statement: self.number(stmt),
+            what,
+        }
+    }
+
+    /// The number of a statement in the order of its function.
+    fn number(&self, stmt: &StmtKind) -> u32 {
+        let mut next = 0;
+        let mut number = None;
+        look_at_each(&self.function.body, &mut |kind| {
+            if std::ptr::eq(kind, stmt) {
+                number = Some(next);
+            }
+            next += 1;
+        });
+        number.expect("a statement of the function")
     }
 
     /// Refuses a call that may not return before something that is seen outside.
@@ -222,7 +267,7 @@ impl<'a> Site<'_, 'a> {
         let written = beside
             .accesses
             .iter()
-            .find(|access| access.how == How::Write && access.cell != Cell::Count);
+            .find(|access| access.how == How::Write && is_data(access.cell));
         if let (true, Some(written)) = (is_caught, written) {
             return Err(refusal(
                 text,
@@ -297,12 +342,15 @@ impl<'a> Site<'_, 'a> {
         let (first, second) = (conflict.first, conflict.second);
         let what = self.told(first);
         let reason = match (first.cell, first.how, second.how) {
-            (Cell::Count, ..) => Reason::SharedCount,
+            (Cell::Count | Cell::Life, ..) => Reason::SharedCount,
             (_, How::Write, How::Write) => Reason::BothWrite,
             (_, How::Write, How::Read) => Reason::WritesWhatIsRead,
             (_, How::Read, _) => Reason::ReadsWhatIsWritten,
         };
         let title = match reason {
+            Reason::SharedCount if first.cell == Cell::Life => {
+                format!("`{name}` needs its arguments, and what follows may end one")
+            }
             Reason::SharedCount => format!("`{name}` and what follows both count {what}"),
             Reason::BothWrite => format!("`{name}` and what follows both write {what}"),
             Reason::WritesWhatIsRead => format!("`{name}` writes {what}, which is read next"),
@@ -310,6 +358,8 @@ impl<'a> Site<'_, 'a> {
         };
         let verb = |how| match (first.cell, how) {
             (Cell::Count, _) => "counts references to",
+            (Cell::Life, How::Read) => "needs the object that was",
+            (Cell::Life, How::Write) => "drops a reference to",
             (_, How::Read) => "reads",
             (_, How::Write) => "writes",
         };
@@ -347,7 +397,7 @@ impl<'a> Site<'_, 'a> {
                 _ => format!("a field of {owner}"),
             },
             Cell::Variable(_) => format!("member {owner}"),
-            Cell::Count => format!("references to {owner}"),
+            Cell::Count | Cell::Life => format!("references to {owner}"),
         }
     }
 
@@ -452,7 +502,7 @@ impl<'a> Site<'_, 'a> {
         let told = |effects: &Effects, how: How| {
             let mut found: Vec<String> = Vec::new();
             for access in &effects.accesses {
-                let is_data = access.how == how && access.cell != Cell::Count;
+                let is_data = access.how == how && is_data(access.cell);
                 if is_data && !matches!(access.path.root, Root::New(_)) {
                     let told = self.told(access);
                     if !found.contains(&told) {
@@ -525,6 +575,15 @@ pub(super) fn refusal(
     })
 }
 
+fn calls_value(text: Span) -> Box<Refusal> {
+    refusal(
+        text,
+        Reason::CallsValue,
+        "the procedure is a value, which may be any".into(),
+        Vec::new(),
+    )
+}
+
 /// The variable that takes a call's result, and the statement that puts it there: the call, or a
 /// copy from its temporary right behind it.
 fn copied(record: &BlockRecord<'_>, at: usize, target: Option<SlotId>) -> (Option<SlotId>, usize) {
@@ -541,6 +600,20 @@ fn copied(record: &BlockRecord<'_>, at: usize, target: Option<SlotId>) -> (Optio
         ) if *from == temporary && at + 1 < record.pieces.len() => (Some(*variable), at + 1),
         _ => (target, at),
     }
+}
+
+/// The statement before which the owner waits: whatever is released behind the last one is
+/// released after the wait.
+fn waited_at(record: &BlockRecord<'_>, at: usize, mut last: usize) -> usize {
+    while last > at && matches!(record.block[last].kind, StmtKind::Release(_)) {
+        last -= 1;
+    }
+    last + 1
+}
+
+/// True for what a program can see.
+pub(super) fn is_data(cell: Cell) -> bool {
+    !matches!(cell, Cell::Count | Cell::Life)
 }
 
 /// Adds the slots that statements set.
@@ -568,8 +641,7 @@ fn mentions(stmt: &Stmt, slot: SlotId) -> bool {
             StmtKind::PortAssign { value, .. } => is_found |= *value == slot,
             _ => {}
         }
-        let mut copy = kind.clone();
-        statement_values(&mut copy, &mut |value| {
+        look_at_values(kind, &mut |value| {
             visit_value(value, &mut |value| {
                 is_found |= matches!(value, Value::Slot(named) if *named == slot);
             });

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::zone::Symbol;
 use crate::core::ir::*;
-use crate::core::passes::{look_at_each, statement_target};
-use crate::tree::Program;
+use crate::core::passes::{look_at_each, statement_target, visit_value};
+use crate::tree::{BinaryOp, Program};
 use crate::types::{Type, TypeId};
 
 /// More symbols than this are not followed: the work grows with the square of their number.
@@ -29,6 +29,10 @@ pub(super) struct Symbols {
     pub(super) formals: usize,
     /// How often each slot is set in the text.
     sets: Vec<u32>,
+    /// Products, and sums with them, of slots that are set in one place, by the slot that holds
+    /// them and is set nowhere else. Where the slot can be read, its parts still have the values
+    /// of which it was made: they are declared around it.
+    products: HashMap<SlotId, Value>,
 }
 
 impl Symbols {
@@ -44,7 +48,21 @@ impl Symbols {
             numbers: HashMap::new(),
             formals: 0,
             sets,
+            products: HashMap::new(),
         };
+        look_at_each(&function.body, &mut |stmt| {
+            if let StmtKind::Set {
+                place: StorePlace::Slot(slot),
+                value,
+                mode: Mode::Plain,
+                ..
+            } = stmt
+                && symbols.is_stable(*slot)
+                && symbols.is_product(value)
+            {
+                symbols.products.insert(*slot, value.clone());
+            }
+        });
         symbols.add(Meaning::Zero);
         for &param in &function.params {
             if symbols.sets[param.index()] == 0 {
@@ -59,6 +77,25 @@ impl Symbols {
             }
         }
         symbols
+    }
+
+    /// True for integers made of slots and constants by `+`, `-` and at least one `*`.
+    fn is_product(&self, value: &Value) -> bool {
+        let mut has_product = false;
+        let mut is_plain = true;
+        visit_value(value, &mut |value| match value {
+            Value::Binary(BinaryOp::Multiply, TypeId::INTEGER, ..) => has_product = true,
+            Value::Binary(BinaryOp::Add | BinaryOp::Subtract, TypeId::INTEGER, ..) => {}
+            Value::Int(..) => {}
+            Value::Slot(slot) => is_plain &= self.is_stable(*slot),
+            _ => is_plain = false,
+        });
+        has_product && is_plain
+    }
+
+    /// The product that a slot holds.
+    pub(super) fn product(&self, slot: SlotId) -> Option<&Value> {
+        self.products.get(&slot)
     }
 
     fn add_slot(&mut self, slot: SlotId, function: &Function, program: &Program) {

@@ -207,7 +207,7 @@ impl<'a> Walker<'_, 'a> {
         let ties = &self.found.ties;
         let mut seen = Effects {
             deeds: effects.deeds,
-            accesses: Vec::new(),
+            ..Effects::default()
         };
         for access in effects.accesses {
             if let Root::New(_) = access.path.root {
@@ -292,7 +292,7 @@ impl<'a> Walker<'_, 'a> {
             if !state.zone.is_reachable() {
                 break;
             }
-            let mut piece = Effects::default();
+            let mut piece = out.of_part();
             let called = self.statement(stmt, state, &mut piece);
             out.absorb(&piece);
             if self.records {
@@ -353,14 +353,15 @@ impl<'a> Walker<'_, 'a> {
                 state.join(&other);
             }
             StmtKind::Loop(inner) => self.counting(stmt, inner, state, out),
-            StmtKind::Versioned { .. } | StmtKind::Promoted { .. } => {
-                unreachable!("the loops pass comes later")
+            StmtKind::Versioned { .. } | StmtKind::Promoted { .. } | StmtKind::Await(_) => {
+                unreachable!("made by a later pass")
             }
             StmtKind::Call {
                 target,
                 callee,
                 args,
                 text,
+                ..
             } => return Some(self.call(*target, callee, args, *text, state, out)),
             StmtKind::NewArray {
                 target,
@@ -474,7 +475,7 @@ impl<'a> Walker<'_, 'a> {
         out: &mut Effects,
     ) {
         let mut entry = state.clone();
-        let mut inside = Effects::default();
+        let mut inside = out.of_part();
         self.tries += 1;
         self.block(body, state, &mut inside);
         self.tries -= 1;
@@ -539,6 +540,9 @@ impl<'a> Walker<'_, 'a> {
 
     /// Notes the memory that a value is read from.
     fn read(&self, value: &Value, span: Span, state: &State, out: &mut Effects) {
+        if out.is_ignored {
+            return;
+        }
         match value {
             Value::Member(member) => {
                 let path = Path::of(Root::Member(*member));

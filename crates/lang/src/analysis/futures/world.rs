@@ -46,6 +46,8 @@ pub(super) struct World<'a> {
     pub(super) of_proc: Vec<Option<usize>>,
     /// By function.
     pub(super) symbols: Vec<Symbols>,
+    /// By procedure: the functions that call it.
+    callers: Vec<Vec<usize>>,
     /// By procedure, as the next three.
     pub(super) summaries: Vec<Summary>,
     pub(super) entries: Vec<Zone>,
@@ -57,6 +59,8 @@ pub(super) struct World<'a> {
     pub(super) shared: BTreeSet<Cell>,
     /// Places where the user's text names variables, in order.
     mentions: Vec<(Span, Symbol)>,
+    /// Calls and loops behind the word `beside`.
+    pub(super) asked: BTreeSet<Span>,
     /// Procedures that can reach themselves.
     pub(super) is_recursive: Vec<bool>,
     /// Lengths of arrays in members that are set by their initialisers only.
@@ -97,6 +101,7 @@ impl<'a> World<'a> {
         World {
             program,
             module,
+            callers: callers(program, module),
             of_proc,
             symbols,
             summaries: vec![Summary::default(); count],
@@ -106,6 +111,7 @@ impl<'a> World<'a> {
             member_ties: vec![Ties::default(); program.components.len() + 1],
             shared: BTreeSet::new(),
             mentions: mentions(program),
+            asked: program.asked.iter().map(|asked| asked.what).collect(),
             is_recursive: EffectTable::new(program).recursive,
             lengths: fixed_lengths(program, module),
             arrays: program
@@ -162,6 +168,28 @@ impl<'a> World<'a> {
     pub(super) fn is_counted(&self, ty: TypeId) -> bool {
         self.is_data(ty) || matches!(self.ty(ty), Type::String | Type::Any | Type::Proc { .. })
     }
+}
+
+/// The functions that call each procedure. A call of a value may call any that is one.
+fn callers(program: &Program, module: &Module) -> Vec<Vec<usize>> {
+    let mut callers = vec![Vec::new(); program.procs.len()];
+    for (index, function) in module.functions.iter().enumerate() {
+        let mut called = BTreeSet::new();
+        look_at_each(&function.body, &mut |stmt| match stmt {
+            StmtKind::Call {
+                callee: Callee::Proc(proc),
+                ..
+            } => {
+                called.insert(*proc);
+            }
+            StmtKind::Call { .. } => called.extend(&module.valued),
+            _ => {}
+        });
+        for proc in called {
+            callers[proc.index()].push(index);
+        }
+    }
+    callers
 }
 
 fn mentions(program: &Program) -> Vec<(Span, Symbol)> {
@@ -230,23 +258,26 @@ fn fixed_lengths(
 }
 
 impl World<'_> {
-    /// Takes over what a walk found of a function and of those that it calls; true if any of it is
-    /// new.
+    /// Takes over what a walk found of a function and of those that it calls. The functions whose
+    /// walks go by any of it that is new.
     pub(super) fn learn(
         &mut self,
         function: usize,
         summary: &Summary,
         entries: &[Entry],
         is_late: bool,
-    ) -> bool {
-        let mut changed = false;
+    ) -> Vec<usize> {
+        let mut concerned = Vec::new();
         if let Role::Proc(proc) = self.module.functions[function].role {
             let known = &mut self.summaries[proc.index()];
             let joined = join(known, summary, is_late);
-            changed |= joined != *known;
+            if joined != *known {
+                concerned.extend(&self.callers[proc.index()]);
+            }
             *known = joined;
         }
         for entry in entries {
+            let mut changed = false;
             let at = entry.proc.index();
             let known = &mut self.entries[at];
             if !known.covers(&entry.zone) {
@@ -261,8 +292,11 @@ impl World<'_> {
                 changed = true;
             }
             changed |= add_ties(&mut self.entry_ties[at], entry.ties.iter().copied());
+            if changed {
+                concerned.extend(self.of_proc[at]);
+            }
         }
-        changed
+        concerned
     }
 
     /// Takes over which members a function ties together.

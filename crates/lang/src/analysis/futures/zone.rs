@@ -30,6 +30,8 @@ pub(super) struct Zone {
     /// Row by row: the entry `(x, y)` bounds `x - y` from above.
     bounds: Vec<i64>,
     is_reachable: bool,
+    /// Each bound is the best that follows from all.
+    is_closed: bool,
 }
 
 impl Zone {
@@ -39,6 +41,7 @@ impl Zone {
             count,
             bounds: vec![NONE; count * count],
             is_reachable: true,
+            is_closed: true,
         };
         for symbol in 0..count {
             zone.bounds[symbol * count + symbol] = 0;
@@ -107,18 +110,11 @@ impl Zone {
             self.is_reachable = false;
             return;
         }
-        for a in 0..n {
-            let to_x = self.bounds[a * n + x];
-            if to_x >= NONE / 2 {
-                continue;
-            }
-            for b in 0..n {
-                let from_y = self.bounds[y * n + b];
-                if from_y < NONE / 2 {
-                    let through = to_x + c + from_y;
-                    let entry = &mut self.bounds[a * n + b];
-                    *entry = (*entry).min(through);
-                }
+        let from_y = self.bounds[y * n..(y + 1) * n].to_vec();
+        for row in self.bounds.chunks_exact_mut(n) {
+            let to_x = row[x];
+            if to_x < NONE / 2 {
+                tighten(row, to_x + c, &from_y);
             }
         }
     }
@@ -173,8 +169,11 @@ impl Zone {
             *self = other.clone();
             return;
         }
+        self.is_closed &= other.is_closed;
         for (mine, theirs) in self.bounds.iter_mut().zip(&other.bounds) {
-            *mine = (*mine).max(*theirs);
+            if *theirs > *mine {
+                *mine = *theirs;
+            }
         }
     }
 
@@ -192,25 +191,23 @@ impl Zone {
             if *theirs > *mine {
                 let stop = STOPS.into_iter().find(|stop| stop >= theirs);
                 *mine = stop.unwrap_or(NONE);
+                self.is_closed = false;
             }
         }
     }
 
     /// Makes each bound the best that follows from all, as widening does not leave them.
     pub(super) fn close(&mut self) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
         let n = self.count;
         for via in 0..n {
-            for x in 0..n {
-                let first = self.bounds[x * n + via];
-                if first >= NONE / 2 {
-                    continue;
-                }
-                for y in 0..n {
-                    let second = self.bounds[via * n + y];
-                    if second < NONE / 2 {
-                        let entry = &mut self.bounds[x * n + y];
-                        *entry = (*entry).min(first + second);
-                    }
+            let from_via = self.bounds[via * n..(via + 1) * n].to_vec();
+            for row in self.bounds.chunks_exact_mut(n) {
+                let to_via = row[via];
+                if to_via < NONE / 2 {
+                    tighten(row, to_via, &from_via);
                 }
             }
         }
@@ -226,6 +223,15 @@ impl Zone {
                     .iter()
                     .zip(&other.bounds)
                     .all(|(mine, theirs)| theirs <= mine))
+    }
+}
+
+/// Takes over each way through another symbol that is a better bound.
+fn tighten(row: &mut [i64], to: i64, from: &[i64]) {
+    for (bound, rest) in row.iter_mut().zip(from) {
+        if *rest < NONE / 2 && to + *rest < *bound {
+            *bound = to + *rest;
+        }
     }
 }
 

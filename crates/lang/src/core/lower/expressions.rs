@@ -387,6 +387,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 callee,
                 args: arguments,
                 text,
+                turn: Turn::InOrder,
             });
             return Operand::nothing();
         }
@@ -396,6 +397,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                 callee,
                 args: arguments,
                 text,
+                turn: Turn::InOrder,
             });
         }
         let target = self.temp(ty);
@@ -404,6 +406,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             callee,
             args: arguments,
             text,
+            turn: Turn::InOrder,
         });
         Operand {
             value: Value::Slot(target),

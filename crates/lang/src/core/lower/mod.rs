@@ -147,6 +147,7 @@ impl<'p> Lowering<'p> {
             parts: Vec::new(),
             blocks,
             raises: raises || blocks,
+            records: 0,
             span,
         }
     }

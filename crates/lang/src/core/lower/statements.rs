@@ -557,6 +557,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             body,
             fresh,
             counted: false,
+            rounds: Rounds::InOrder,
         })));
     }
 

@@ -1,5 +1,6 @@
 //! Passes over the core IR, and what they share: visiting values, statements and blocks.
 
+pub mod beside;
 pub mod liveness;
 pub mod loops;
 pub mod parts;
@@ -156,6 +157,132 @@ pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mu
         }
         | StmtKind::TakeHeld(_)
         | StmtKind::StopSelf
+        | StmtKind::Await(_)
+        | StmtKind::Return => {}
+    }
+}
+
+/// The same to be read.
+pub fn look_at_values<'a>(stmt: &'a StmtKind, visit: &mut dyn FnMut(&'a Value)) {
+    let end = |end: &'a End, visit: &mut dyn FnMut(&'a Value)| match end {
+        End::Local(channel) => visit(channel),
+        End::Remote(name, address) => {
+            visit(name);
+            visit(address);
+        }
+    };
+    match stmt {
+        StmtKind::Set { place, value, .. } => {
+            match place {
+                StorePlace::Element(array, index, _) => {
+                    visit(array);
+                    visit(index);
+                }
+                StorePlace::Field(object, _, _) => visit(object),
+                _ => {}
+            }
+            visit(value);
+        }
+        StmtKind::CheckIndex { array, index, .. } => {
+            visit(array);
+            visit(index);
+        }
+        StmtKind::If {
+            condition: value, ..
+        }
+        | StmtKind::CheckZero { value, .. }
+        | StmtKind::NewArray { init: value, .. }
+        | StmtKind::NewBox { value, .. }
+        | StmtKind::Copy { value, .. }
+        | StmtKind::PortOf {
+            component: value, ..
+        }
+        | StmtKind::PortAssign {
+            component: Some(value),
+            ..
+        }
+        | StmtKind::Receive { channel: value, .. }
+        | StmtKind::AddressOf { bytes: value, .. }
+        | StmtKind::StopOther(value)
+        | StmtKind::Raise { label: value } => visit(value),
+        StmtKind::Loop(l) => {
+            visit(&l.from);
+            visit(&l.to);
+        }
+        StmtKind::Versioned { guards, fast, slow } => {
+            for guard in guards {
+                match guard {
+                    Guard::Index { array, index } => {
+                        visit(array);
+                        visit(index);
+                    }
+                    Guard::Range {
+                        array, low, high, ..
+                    }
+                    | Guard::Scaled {
+                        array, low, high, ..
+                    }
+                    | Guard::Induction {
+                        array, low, high, ..
+                    } => {
+                        visit(array);
+                        visit(low);
+                        visit(high);
+                    }
+                }
+            }
+            for l in [fast, slow] {
+                visit(&l.from);
+                visit(&l.to);
+            }
+        }
+        StmtKind::Call { callee, args, .. } => {
+            if let Callee::Value(value, _) = callee {
+                visit(value);
+            }
+            args.iter().for_each(|a| visit(&a.value));
+        }
+        StmtKind::NewStruct { fields, .. } => fields.iter().for_each(|(v, _)| visit(v)),
+        StmtKind::NewComponent { args, .. } => args.iter().for_each(|a| visit(&a.value)),
+        StmtKind::Send {
+            channel: a,
+            value: b,
+            ..
+        }
+        | StmtKind::Publish {
+            channel: a,
+            name: b,
+        } => {
+            visit(a);
+            visit(b);
+        }
+        StmtKind::Select { arms, .. } => {
+            for arm in arms {
+                arm.open.iter().for_each(&mut *visit);
+                visit(&arm.channel);
+            }
+        }
+        StmtKind::Connect(a, b) => {
+            end(a, visit);
+            end(b, visit);
+        }
+        StmtKind::Disconnect(a) => end(a, visit),
+        StmtKind::Try { handlers, .. } => {
+            handlers
+                .iter()
+                .filter_map(|h| h.label.as_ref())
+                .for_each(visit);
+        }
+        StmtKind::Release(_)
+        | StmtKind::Promoted { .. }
+        | StmtKind::NewChannel { .. }
+        | StmtKind::NewProcedure { .. }
+        | StmtKind::PortAssign {
+            component: None, ..
+        }
+        | StmtKind::TakeHeld(_)
+        | StmtKind::StopSelf
+        | StmtKind::Await(_)
         | StmtKind::Return => {}
     }
 }

@@ -10,7 +10,7 @@ use super::{each_statement, statement_target, statement_values, visit_value};
 use crate::core::ir::*;
 
 /// Statements of a body that stays in one piece.
-const WHOLE_MAX: usize = 512;
+pub(super) const WHOLE_MAX: usize = 512;
 /// Statements of a part. Shorter ones cost C compilers more for each function than they save.
 const PART: usize = 128;
 

@@ -88,6 +88,10 @@ impl Emitter<'_, '_> {
         } else {
             "base"
         };
+        if !function.blocks && self.calls_copies(proc) {
+            self.call_in_order(target, proc, args);
+            return;
+        }
         if !function.blocks {
             let arguments = self.arguments(this, args);
             self.assign_call(target, &format!("{name}({arguments})"));

@@ -10,6 +10,15 @@ impl Emitter<'_, '_> {
     // ---- loops --------------------------------------------------------------------------------
 
     pub(super) fn repeat(&mut self, l: &Loop) {
+        if let Rounds::Apart(reductions) = &l.rounds
+            && self.rounds_beside(l, reductions)
+        {
+            return;
+        }
+        self.repeat_in_order(l);
+    }
+
+    pub(super) fn repeat_in_order(&mut self, l: &Loop) {
         let name = self.slot_name(l.variable);
         if l.counted {
             let (from, to) = (self.bare(&l.from), self.bare(&l.to));
@@ -73,7 +82,8 @@ impl Emitter<'_, '_> {
         self.fast_variable = outer;
         self.line("} else {");
         self.depth += 1;
-        self.repeat(slow);
+        // Some check fails there, as a rule: that is no place for haste.
+        self.repeat_in_order(slow);
         self.depth -= 1;
         self.line("}");
     }

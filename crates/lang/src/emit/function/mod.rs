@@ -1,5 +1,6 @@
 //! Function bodies: statements of the core IR as C.
 
+mod beside;
 mod calls;
 mod loops;
 mod making;
@@ -10,6 +11,7 @@ mod statements;
 mod waiting;
 
 use super::Context;
+use super::beside::{Copy, has_rounds};
 use super::probes::OPERATION_BIT;
 use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
@@ -18,7 +20,7 @@ use crate::source::Span;
 use crate::tree::{MemberId, PortId};
 use crate::types::{Type, TypeId};
 use mentions::Mentions;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 /// Emits one C function: a function of the IR, or a part of one.
@@ -42,6 +44,18 @@ pub(super) struct Emitter<'c, 'a> {
     states: u32,
     leaves: bool,
     last_line: Option<(bool, u32)>,
+    /// The copy of the function.
+    pub(super) copy: Copy,
+    /// The copy has records or loops whose rounds run beside each other.
+    has_marks: bool,
+    /// It is the body of such a loop.
+    is_of_rounds: bool,
+    /// Records: the C name of the type, and the slot of the result.
+    records: BTreeMap<RecordId, (String, Option<SlotId>)>,
+    /// Reductions of such a loop: its function has copies of them in C locals.
+    sums: Vec<SlotId>,
+    /// Loops whose rounds run beside each other so far.
+    loops: u32,
 }
 
 struct Target {
@@ -51,15 +65,17 @@ struct Target {
     promoted: Vec<(MemberId, SlotId, bool)>,
 }
 
-/// The definition of one function, or of the parts of a long one.
-pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
+/// The definition of a copy of one function, or of the parts of a long one.
+pub(super) fn emit(context: &Context<'_>, function: &Function, copy: Copy) -> String {
     if !function.parts.is_empty() {
         return parts::emit(context, function);
     }
     let slots = (0..function.slots.len()).map(|i| SlotId(i as u32));
     let mut emitter = Emitter::new(context, function, &function.body, slots.collect());
+    emitter.copy = copy;
+    emitter.piece_first();
     emitter.block(&function.body);
-    emitter.finish(&context.signature(function))
+    emitter.finish(&context.copy_signature(function, copy))
 }
 
 impl Context<'_> {
@@ -129,6 +145,12 @@ impl<'c, 'a> Emitter<'c, 'a> {
             states: 0,
             leaves: false,
             last_line: None,
+            copy: context.first_copy(function),
+            has_marks: function.records > 0 || has_rounds(statements),
+            is_of_rounds: false,
+            records: BTreeMap::new(),
+            sums: Vec::new(),
+            loops: 0,
         }
     }
 }
@@ -156,6 +178,7 @@ impl Emitter<'_, '_> {
             }
             tail.push_str("leave:\n");
             let body = std::mem::take(&mut self.body);
+            self.await_all();
             for &slot in &counted {
                 self.release_at_exit(slot);
             }
@@ -198,7 +221,15 @@ impl Emitter<'_, '_> {
         let mut head = String::new();
         let function = self.function;
         let owned = self.context.owner(function.role).is_some() || function.is_main();
-        if owned {
+        if matches!(self.copy, Copy::Piece | Copy::Divided) {
+            head.push_str(match owned {
+                true => "    (void)self;\n    (void)base;\n",
+                false => "    (void)base;\n",
+            });
+            if self.copy == Copy::Divided {
+                head.push_str("    (void)depth_in;\n");
+            }
+        } else if owned {
             if mentions.any_of("base") {
                 head.push_str("    hearth_component *const base = &self->base;\n");
             } else if !mentions.any_of("self") {
@@ -235,7 +266,8 @@ impl Emitter<'_, '_> {
             if param || slot.storage != Storage::Register || !mentions.any_of(name) {
                 continue;
             }
-            let initial = if slot.counted || function.blocks {
+            let is_awaited = self.records.values().any(|(_, target)| *target == Some(id));
+            let initial = if slot.counted || function.blocks || is_awaited {
                 Some(self.slot_zero(slot.ty))
             } else {
                 None
@@ -254,6 +286,7 @@ impl Emitter<'_, '_> {
             }
         }
         self.stack_objects(mentions, &mut head);
+        head.push_str(&self.record_declarations());
         if function.blocks {
             head.push_str(&self.dispatch(notes));
         }
@@ -409,7 +442,7 @@ impl Emitter<'_, '_> {
     pub(super) fn slot_name(&self, slot: SlotId) -> String {
         let name = &self.layout.slot_names[slot.index()];
         match self.function.slots[slot.index()].storage {
-            Storage::Frame => format!("frame->{name}"),
+            Storage::Frame if !self.sums.contains(&slot) => format!("frame->{name}"),
             _ => name.clone(),
         }
     }

@@ -22,7 +22,10 @@ impl Emitter<'_, '_> {
     pub(super) fn statement(&mut self, stmt: &Stmt) {
         let quiet = matches!(
             &stmt.kind,
-            StmtKind::Release(_) | StmtKind::Promoted { .. } | StmtKind::Versioned { .. }
+            StmtKind::Release(_)
+                | StmtKind::Promoted { .. }
+                | StmtKind::Versioned { .. }
+                | StmtKind::Await(_)
         );
         if !quiet {
             self.place_mark(stmt.span);
@@ -62,10 +65,21 @@ impl Emitter<'_, '_> {
             StmtKind::Promoted { members, body } => self.promoted(members, body),
             StmtKind::Call {
                 target,
+                callee: Callee::Proc(proc),
+                args,
+                turn: Turn::Beside(record),
+                ..
+            } if self.can_be_record(*proc) => {
+                let target = target.filter(|slot| self.layout.used[slot.index()]);
+                self.call_beside(*record, target, *proc, args);
+            }
+            StmtKind::Call {
+                target,
                 callee,
                 args,
                 ..
             } => self.call(*target, callee, args, span),
+            StmtKind::Await(record) => self.await_call(*record),
             StmtKind::StopOther(component) => {
                 let component = self.bare(component);
                 self.line(format!("hearth_stop(base, {component});"));
@@ -363,6 +377,7 @@ impl Emitter<'_, '_> {
         let end = self.new_label("caught");
         self.line(format!("goto {end};"));
         let _ = writeln!(self.body, "{label}:;");
+        self.await_all();
         for slot in slots
             .map(SlotId)
             .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])

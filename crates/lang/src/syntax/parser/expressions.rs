@@ -193,6 +193,7 @@ impl Parser<'_> {
     fn primary(&mut self) -> Parse<Expr> {
         let token = self.token();
         let kind = match token.kind {
+            Kind::Name if self.at_beside(Kind::Name) => return self.beside_call(),
             Kind::Name => {
                 self.at += 1;
                 let name = self.name_of(token);
@@ -234,6 +235,25 @@ impl Parser<'_> {
             kind,
             span: self.span_of(token),
         })
+    }
+
+    /// `beside f(a)`: the word belongs to the call, not to what is done with its result.
+    fn beside_call(&mut self) -> Parse<Expr> {
+        if self.kind_ahead(2) != Kind::OpenParen {
+            return self.beside(Self::primary);
+        }
+        let call = self.beside(|this| {
+            let token = this.bump();
+            let name = this.name_of(token);
+            let callee = Expr {
+                kind: ExprKind::Name(name.symbol),
+                span: name.span,
+            };
+            let open = this.bump();
+            let arguments = this.arguments(open)?;
+            Ok(this.node(token, ExprKind::Call(Box::new(callee), arguments)))
+        })?;
+        self.postfix(call)
     }
 
     /// `any(e)`

@@ -137,6 +137,7 @@ impl Parser<'_> {
             Kind::Name if self.kind_ahead(1) == Kind::Equals => self.declare(),
             Kind::If => self.choice(),
             Kind::For => self.loop_(),
+            Kind::Name if self.at_beside(Kind::For) => self.beside(Self::loop_),
             Kind::Case => self.cases(),
             Kind::Select => self.alternatives(),
             Kind::Project => self.unwrap(),
@@ -153,6 +154,22 @@ impl Parser<'_> {
             Kind::Try => self.needs_braces("`try`", Self::protected),
             _ => self.expression_clause(),
         }
+    }
+
+    /// Whether the word `beside` stands here, before such a token on its line. It is a name
+    /// elsewhere: no clause has a name before another or before `for`.
+    pub(super) fn at_beside(&self, before: Kind) -> bool {
+        self.kind() == Kind::Name
+            && self.kind_ahead(1) == before
+            && self.spelling(self.token()) == "beside"
+            && (self.parens > 0 || !self.tokens[self.at + 1].after_break)
+    }
+
+    /// `beside f(a)`, `beside for …`
+    pub(super) fn beside(&mut self, inner: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
+        let word = self.bump();
+        let inner = self.nested(inner)?;
+        Ok(self.node(word, ExprKind::Beside(Box::new(inner))))
     }
 
     /// `x = e`
@@ -223,7 +240,11 @@ impl Parser<'_> {
     /// beginning of the handler.
     fn handler_label(&mut self) -> Option<Name> {
         let next = self.kind_ahead(1);
-        let is_label = self.kind() == Kind::Name && next.begins_clause() && next != Kind::OpenParen;
+        let is_label = self.kind() == Kind::Name
+            && next.begins_clause()
+            && next != Kind::OpenParen
+            && !self.at_beside(Kind::For)
+            && !(self.at_beside(Kind::Name) && self.kind_ahead(2) == Kind::OpenParen);
         is_label.then(|| {
             let token = self.bump();
             self.name_of(token)

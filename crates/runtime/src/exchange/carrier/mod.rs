@@ -27,7 +27,7 @@ pub use workers::Worker;
 #[cfg(all(test, loom))]
 pub(crate) use workers::world::{SPARE_RUNNER, enlist, interfere, live, moves, start, worker};
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, component_on, core_of,
+    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, component_on, core_of, cores,
     destination_to, hold_both, home_of, is_kept_placed, keep_named, keep_placed, keep_planned,
     mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming,
     stay, worker_count, worker_of,
@@ -45,7 +45,7 @@ use crate::seats::seat::{Seat, seat_of};
 /// Stack of a thread that runs components or serves descriptors, in bytes. Only touched pages cost
 /// memory; procedures that recurse through forward types may go as deep as on the main thread, and
 /// values from other nodes are read by recursion, up to [`crate::portable`]'s 1000 levels.
-const STACK_BYTES: usize = 8 << 20;
+pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// The worker for a new component, by its core; null if it gets a thread of its own.
 pub(crate) fn place(core: Option<usize>) -> *const Worker {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{State, Walker};
 use crate::analysis::futures::effects::{Deed, Effects};
 use crate::analysis::futures::natives::{self, Native};
-use crate::analysis::futures::places::{Apart, Cell, How, Path, Range, Root, Step};
+use crate::analysis::futures::places::{Apart, Cell, How, Path, Range, Root, Rows, Step};
 use crate::analysis::futures::symbols::{Meaning, Symbols, range_of_type};
 use crate::analysis::futures::world::Entry;
 use crate::analysis::futures::zone::{Linear, Symbol, ZERO, Zone};
@@ -28,7 +28,12 @@ impl Walker<'_, '_> {
         for argument in args {
             self.read(&argument.value, span, state, out);
         }
-        let mut called = Effects::default();
+        let mut called = out.of_part();
+        let mut needed: Vec<Path> = Vec::new();
+        if !out.is_ignored {
+            let counted = args.iter().filter(|arg| self.world.is_counted(arg.ty));
+            needed.extend(counted.flat_map(|arg| self.paths(&arg.value, state)));
+        }
         match callee {
             Callee::Proc(proc) => {
                 let result = self.call_proc(*proc, args, span, state, &mut called);
@@ -51,6 +56,10 @@ impl Walker<'_, '_> {
             }
         }
         out.absorb(&called);
+        // What runs inside of the call keeps its arguments by itself.
+        for path in needed {
+            called.touch(path, Cell::Life, How::Read, span);
+        }
         called
     }
 
@@ -161,7 +170,9 @@ impl Walker<'_, '_> {
             paths,
             state,
         };
-        for access in &summary.effects.accesses {
+        let is_ignored = called.is_ignored;
+        let accesses = summary.effects.accesses.iter();
+        for access in accesses.filter(|_| !is_ignored) {
             for path in translation.paths(&access.path) {
                 called.touch(path, access.cell, access.how, access.span);
             }
@@ -465,6 +476,19 @@ impl Translation<'_, '_, '_> {
                 None => {}
             }
         }
+        found.rows = range.rows.as_ref().and_then(|rows| {
+            let Some(Known::Exactly((symbol, more))) = self.numbers[usize::from(rows.width.0.0)]
+            else {
+                return None;
+            };
+            symbols.is_stable_symbol(symbol).then(|| {
+                Box::new(Rows {
+                    width: (symbol, more + rows.width.1),
+                    row: self.range(&rows.row),
+                    place: self.range(&rows.place),
+                })
+            })
+        });
         found
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Walker<'_, 'a> {
             for round in 0..ROUNDS_MAX {
                 let mut end = head.clone();
                 end.zone.close();
-                self.round((inner, &set), &mut end, &mut Effects::default());
+                self.round((inner, &set), &mut end, &mut Effects::ignored());
                 let mut joined = head.clone();
                 joined.join(&end);
                 joined.facts.clear();
@@ -70,12 +70,12 @@ impl<'a> Walker<'_, 'a> {
         head.zone.close();
         head.facts.clear();
         self.records = records;
-        let mut body = Effects::default();
+        let mut body = out.of_part();
         let mut last = head.clone();
         self.round((inner, &set), &mut last, &mut body);
         self.loops_around -= 1;
         // The way out: from the head, when the test fails.
-        let mut test = Effects::default();
+        let mut test = out.of_part();
         self.records = false;
         self.block(&inner.prepare, &mut head, &mut test);
         self.records = records;

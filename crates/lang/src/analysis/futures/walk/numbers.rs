@@ -2,7 +2,7 @@
 
 use super::{State, Walker};
 use crate::analysis::futures::effects::{Deed, Effects};
-use crate::analysis::futures::places::Range;
+use crate::analysis::futures::places::{Range, Rows};
 use crate::analysis::futures::symbols::{Meaning, range_of_type};
 use crate::analysis::futures::zone::{Linear, Symbol, ZERO};
 use crate::core::ir::*;
@@ -121,8 +121,12 @@ impl Walker<'_, '_> {
             let (low, high) = self.interval(index, state);
             range.lower.extend(low.map(|low| (ZERO, low)));
             range.upper.extend(high.map(|high| (ZERO, high)));
+            range.rows = self.rows_of(index, state);
             return range;
         };
+        if matches!(index, Value::Slot(_)) {
+            range.rows = self.rows_of(index, state);
+        }
         for other in self.symbols.all() {
             if !self.symbols.is_stable_symbol(other) {
                 continue;
@@ -135,6 +139,88 @@ impl Walker<'_, '_> {
             }
         }
         range
+    }
+
+    /// An index as a row and a place in it, if it is one.
+    fn rows_of(&self, index: &Value, state: &State) -> Option<Box<Rows>> {
+        let (product, place, more) = self.split(index)?;
+        let Value::Binary(BinaryOp::Multiply, _, a, b) = product else {
+            return None;
+        };
+        let mut ways = [(a, b), (b, a)].into_iter();
+        ways.find_map(|(row, width)| self.rows(row, width, (place, more), state))
+    }
+
+    /// A sum as a product, another value and a constant.
+    fn split<'v>(&'v self, sum: &'v Value) -> Option<(&'v Value, Option<&'v Value>, i64)> {
+        let known = |value: &'v Value| match value {
+            Value::Slot(slot) => self.symbols.product(*slot).unwrap_or(value),
+            _ => value,
+        };
+        match known(sum) {
+            Value::Binary(op @ (BinaryOp::Add | BinaryOp::Subtract), TypeId::INTEGER, a, b) => {
+                if let Value::Int(more, _) = **b {
+                    let (product, place, so_far) = self.split(a)?;
+                    let more = if *op == BinaryOp::Add { more } else { -more };
+                    return Some((product, place, so_far + more));
+                }
+                if *op == BinaryOp::Subtract {
+                    return None;
+                }
+                for (part, place) in [(a, b), (b, a)] {
+                    if let Some((product, None, more)) = self.split(part) {
+                        return Some((product, Some(place), more));
+                    }
+                }
+                None
+            }
+            product @ Value::Binary(BinaryOp::Multiply, TypeId::INTEGER, ..) => {
+                Some((product, None, 0))
+            }
+            _ => None,
+        }
+    }
+
+    fn rows(
+        &self,
+        row: &Value,
+        width: &Value,
+        (place, more): (Option<&Value>, i64),
+        state: &State,
+    ) -> Option<Box<Rows>> {
+        let zone = &state.zone;
+        let of_width = self.interval(width, state);
+        let width = self.linear(width, state)?;
+        let of_place = place.map(|place| (self.linear(place, state), self.interval(place, state)));
+        let is_inside = match of_place {
+            None => more >= 0 && zone.is_at_most((ZERO, more), 1, width),
+            Some((Some((place, offset)), _)) => {
+                let place = (place, offset + more);
+                zone.is_at_most((ZERO, 0), 0, place) && zone.is_at_most(place, 1, width)
+            }
+            Some((None, (low, high))) => {
+                let fits = |high: i64| zone.is_at_most((ZERO, high + more), 1, width);
+                low.is_some_and(|low| low + more >= 0) && high.is_some_and(fits)
+            }
+        };
+        // From the first place of the first row to behind the last place of the last one. What is
+        // added on the way may wrap, and wraps back.
+        let (first, last) = self.interval(row, state);
+        let whole = product((first, sum(last, Some(1))), of_width);
+        let range = range_of_type(TypeId::INTEGER)?;
+        let is_known = self.symbols.is_stable_symbol(width.0);
+        (is_inside && is_known && is_within(whole, range)).then(|| {
+            let row = self.range_of(row, state);
+            let place = match place {
+                Some(place) => self.range_of(place, state).plus(more),
+                None => Range {
+                    lower: vec![(ZERO, more)],
+                    upper: vec![(ZERO, more)],
+                    rows: None,
+                },
+            };
+            Box::new(Rows { width, row, place })
+        })
     }
 
     /// The symbol becomes the value.

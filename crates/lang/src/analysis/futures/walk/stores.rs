@@ -40,15 +40,15 @@ impl Walker<'_, '_> {
             StorePlace::Member(member) => {
                 let variable = Path::of(Root::Member(*member));
                 if replaces && mode != Mode::Plain {
-                    count(std::slice::from_ref(&variable), span, out);
+                    drop_one(std::slice::from_ref(&variable), span, out);
                 }
                 let cell = Cell::Variable(*member);
                 out.touch(variable.clone(), cell, How::Write, span);
-                self.keep(value, mode, &[variable], None, state);
+                self.keep((value, mode), &[variable], None, span, state, out);
             }
             StorePlace::Global(global) => {
                 let variable = Path::of(Root::Global(*global));
-                self.keep(value, mode, &[variable], None, state);
+                self.keep((value, mode), &[variable], None, span, state, out);
             }
             StorePlace::Element(array, index, element) => {
                 self.read(array, span, state, out);
@@ -85,11 +85,11 @@ impl Walker<'_, '_> {
         for container in &containers {
             let path = container.then(step.clone());
             if replaces && mode != Mode::Plain {
-                count(std::slice::from_ref(&path), span, out);
+                drop_one(std::slice::from_ref(&path), span, out);
             }
             out.touch(path, cell, How::Write, span);
         }
-        self.keep(value, mode, &containers, Some(cell), state);
+        self.keep((value, mode), &containers, Some(cell), span, state, out);
     }
 
     fn set_slot(&mut self, slot: SlotId, value: &Value, paths: Vec<Path>, state: &mut State) {
@@ -162,7 +162,7 @@ impl Walker<'_, '_> {
                 count(&self.paths(value, state), span, out);
             }
             let cell = Cell::Field(ty, field);
-            self.keep(value, *mode, &container, Some(cell), state);
+            self.keep((value, *mode), &container, Some(cell), span, state, out);
             if let (Mode::Move, Value::Slot(from)) = (mode, value) {
                 state.values.remove(from);
             }
@@ -171,19 +171,27 @@ impl Walker<'_, '_> {
     }
 
     /// Ties objects that are stored somewhere to what keeps them. A new object that nothing else
-    /// refers to belongs to its place from now on.
+    /// refers to belongs to its place from now on: for a call that still has it, it is as if its
+    /// life had ended.
     fn keep(
         &mut self,
-        value: &Value,
-        mode: Mode,
+        (value, mode): (&Value, Mode),
         containers: &[Path],
         cell: Option<Cell>,
+        span: Span,
         state: &State,
+        out: &mut Effects,
     ) {
-        if mode == Mode::Plain || self.is_new_and_alone(value, mode, state) {
+        if mode == Mode::Plain {
             return;
         }
         let paths = self.paths(value, state);
+        if self.is_new_and_alone(value, mode, state) {
+            for path in paths {
+                out.touch(path, Cell::Life, How::Write, span);
+            }
+            return;
+        }
         if let (Some(cell), false) = (cell, paths.is_empty()) {
             self.found.shared.insert(cell);
         }
@@ -215,7 +223,7 @@ impl Walker<'_, '_> {
             && self.world.is_counted(ty)
             && let Some(paths) = state.values.get(&slot)
         {
-            count(paths, span, out);
+            drop_one(paths, span, out);
         }
     }
 
@@ -251,6 +259,14 @@ impl Walker<'_, '_> {
     pub(super) fn learn_lengths(&self, slot: SlotId, lengths: &[u32], state: &mut State) {
         let lengths: Vec<Linear> = lengths.iter().map(|n| (ZERO, i64::from(*n))).collect();
         self.set_lengths(slot, &lengths, state);
+    }
+}
+
+/// A reference to an object is given up.
+fn drop_one(paths: &[Path], span: Span, out: &mut Effects) {
+    count(paths, span, out);
+    for path in paths {
+        out.touch(path.clone(), Cell::Life, How::Write, span);
     }
 }
 

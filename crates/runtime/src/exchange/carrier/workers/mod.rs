@@ -189,7 +189,7 @@ fn interest() -> Interest {
 }
 
 /// The cores that this process could use at the start.
-fn cores() -> &'static [usize] {
+pub(crate) fn cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(affinity::allowed)
 }
