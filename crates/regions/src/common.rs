@@ -99,7 +99,10 @@ impl Common {
         // SeqCst, with `poll_rest`: either this sees the waker there, or that sees the zero.
         if self.active.fetch_sub(1, Ordering::SeqCst) == 1 {
             let wakers = std::mem::take(&mut *lock(&self.resting));
-            wakers.into_iter().for_each(Waker::wake);
+            for waker in wakers {
+                // A panic of another's waker is not the processor's.
+                let _ = caught(|| waker.wake());
+            }
         }
     }
 
@@ -107,7 +110,9 @@ impl Common {
         if self.active.load(Ordering::SeqCst) == 0 {
             return Poll::Ready(());
         }
-        lock(&self.resting).push(context.waker().clone());
+        // Code of the program's: not under the lock.
+        let waker = context.waker().clone();
+        lock(&self.resting).push(waker);
         match self.active.load(Ordering::SeqCst) {
             0 => Poll::Ready(()),
             _ => Poll::Pending,

@@ -202,14 +202,20 @@ impl Handler {
             *is_applying = true;
             return Poll::Ready(Some(call));
         }
-        if std::mem::take(&mut state.is_active) {
+        let was_active = std::mem::take(&mut state.is_active);
+        let goes_on = state.fate == Fate::Runs;
+        if goes_on {
+            state.waker = Some(context.waker().clone());
+        }
+        drop(state);
+        // Wakes others' wakers, which may do anything.
+        if was_active {
             self.common.end_active();
         }
-        if state.fate != Fate::Runs {
-            return Poll::Ready(None);
+        match goes_on {
+            true => Poll::Pending,
+            false => Poll::Ready(None),
         }
-        state.waker = Some(context.waker().clone());
-        Poll::Pending
     }
 
     /// Lets the processor end when it has applied all that is logged.
@@ -226,19 +232,19 @@ impl Handler {
 
     /// Ends it: nothing that is still logged is applied.
     fn end(&self) {
-        let (_log, _objects, _anchors) = {
+        let (was_active, _log, _objects, _anchors) = {
             let mut state = lock(&self.state);
             state.fate = Fate::Ended;
-            if std::mem::take(&mut state.is_active) {
-                self.common.end_active();
-            }
-            let objects = state.objects.take();
             (
+                std::mem::take(&mut state.is_active),
                 std::mem::take(&mut state.log),
-                objects,
+                state.objects.take(),
                 std::mem::take(&mut state.anchors),
             )
         };
+        if was_active {
+            self.common.end_active();
+        }
         // Destructors of the program's run here, without the lock.
     }
 }
