@@ -45,8 +45,8 @@ pub enum LocalError {
     /// The object is in use already, further up in this call.
     #[error("the object is in use already in this call")]
     InUse,
-    /// The object is not there: its constructor panicked, or it was collected and its finaliser gave
-    /// this reference away.
+    /// The object is not there: its constructor panicked, or it was collected and its finaliser
+    /// gave this reference away.
     #[error("the object is not there: its constructor panicked, or it was collected")]
     NoObject,
 }

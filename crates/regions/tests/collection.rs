@@ -291,7 +291,8 @@ fn the_threshold_of_bytes_collects() {
     assert!(regions.processors() < 2_000);
 }
 
-/// A processor that always has a call to apply cannot be collected with others: it looks at its own.
+/// A processor that always has a call to apply cannot be collected with others: it looks at its
+/// own.
 #[test]
 fn a_busy_processor_drops_its_own_garbage() {
     let (_hearth, regions) = start(false);

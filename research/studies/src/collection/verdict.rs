@@ -88,7 +88,8 @@ fn by_objects(results: &Results, experiment: Experiment) -> Vec<&Case> {
     cases
 }
 
-/// What processors as objects cost an object more, in the largest structure to the one before.
+/// The further cost an object of processors as objects, in the largest structure to the one
+/// before.
 fn growth(results: &Results, experiment: Experiment) -> Option<Ratio> {
     let cases = by_objects(results, experiment);
     let [.., middle, most] = cases[..] else {
