@@ -36,7 +36,8 @@ Examples:
   hearth study run monitoring --quick
   hearth study run transactions --quick
   hearth study run oversubscription --quick
-  hearth study run coscheduling --quick")]
+  hearth study run coscheduling --quick
+  hearth study run collection --quick")]
 pub struct Study {
     #[command(subcommand)]
     pub action: Action,
@@ -384,7 +385,9 @@ Examples:
   hearth study run oversubscription --quick        a look, in some seconds
   hearth study run oversubscription --experiment policies --repeats 20
   hearth study run coscheduling --quick            a look, in some seconds
-  hearth study run coscheduling --experiment half --milliseconds 5000")]
+  hearth study run coscheduling --experiment half --milliseconds 5000
+  hearth study run collection --quick              a look, in half a minute
+  hearth study run collection --experiment links --repeats 10")]
 pub struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -397,7 +400,7 @@ pub struct RunStudy {
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
     /// in monitoring, oversubscription and coscheduling 10, or 2 with --quick; in transactions 30,
-    /// or 3 with --quick; in the others 7, or 3 with --quick
+    /// or 3 with --quick; in collection 50, or 5 with --quick; in the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 

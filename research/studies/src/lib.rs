@@ -19,6 +19,7 @@
 
 pub mod cache_impact;
 pub mod claims;
+pub mod collection;
 pub mod coscheduling;
 mod ending;
 mod error;
@@ -106,6 +107,11 @@ pub const STUDIES: &[Listed] = &[
         name: "coscheduling",
         title: "programs whose threads run at the same time or not at all: what sharing then costs",
         experiments: study::listed::<coscheduling::Experiment>,
+    },
+    Listed {
+        name: "collection",
+        title: "processors collected with their objects: what it costs beside objects only",
+        experiments: study::listed::<collection::Experiment>,
     },
 ];
 

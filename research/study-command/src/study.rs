@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hearth_studies::collection::{self, Collection};
 use hearth_studies::coscheduling::{self, Coscheduling};
 use hearth_studies::event_patterns::{self, EventPatterns};
 use hearth_studies::insense_multicore::{self, InsenseMulticore};
@@ -132,6 +133,14 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
                 experiments: experiments(names).map_err(failure)?,
             };
             conduct(Coscheduling::new(this_program()?), &options, path, resume)
+        }
+        "collection" => {
+            let options = collection::CollectionOptions {
+                quick,
+                repeats,
+                experiments: experiments(names).map_err(failure)?,
+            };
+            conduct(Collection, &options, path, resume)
         }
         "message-passing" => {
             let study = MessagePassing::new(profile(arguments)?);
