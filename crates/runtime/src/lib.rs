@@ -99,6 +99,7 @@ pub mod c {
     pub use crate::exchange::values::object::{
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
     };
+    pub use crate::exchange::values::trace::{hearth_trace, hearth_trace_held};
     #[cfg(not(loom))]
     pub use crate::placer::initial::hearth_set_core;
     #[cfg(not(loom))]

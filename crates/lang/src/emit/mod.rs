@@ -9,6 +9,7 @@ mod component;
 mod function;
 mod probes;
 mod shapes;
+mod trace;
 mod types;
 mod values;
 
@@ -19,7 +20,7 @@ use crate::core::ir::Role;
 use crate::layout::Layouts;
 use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
-use crate::tree::{ComponentId, GlobalId};
+use crate::tree::{ComponentId, GlobalId, ProcId};
 use crate::types::TypeId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -51,6 +52,10 @@ struct Context<'a> {
     mentioned: RefCell<HashSet<String>>,
     /// Numbers of probes, by name.
     probes: RefCell<BTreeMap<String, usize>>,
+    /// The states in which a function waits for another one's frame, nested in its own.
+    calls: RefCell<HashMap<Role, Vec<(u32, ProcId)>>>,
+    /// Whether a function's frame has something to trace, of those asked about.
+    traced: RefCell<HashMap<Role, bool>>,
 }
 
 /// The whole C file, and the names of the probes in it.
@@ -76,6 +81,8 @@ pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
         used_structs: RefCell::default(),
         mentioned: RefCell::default(),
         probes: RefCell::default(),
+        calls: RefCell::default(),
+        traced: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
     let mut texts: Vec<String> = input

@@ -15,7 +15,7 @@ use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
 use crate::layout::FrameLayout;
 use crate::source::Span;
-use crate::tree::{MemberId, PortId};
+use crate::tree::{MemberId, PortId, ProcId};
 use crate::types::{Type, TypeId};
 use mentions::Mentions;
 use std::collections::HashSet;
@@ -40,6 +40,8 @@ pub(super) struct Emitter<'c, 'a> {
     handlers: Vec<Target>,
     /// Resumption points made so far.
     states: u32,
+    /// Those in calls whose frames are nested in this one.
+    calls: Vec<(u32, ProcId)>,
     leaves: bool,
     last_line: Option<(bool, u32)>,
 }
@@ -59,6 +61,8 @@ pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
     let slots = (0..function.slots.len()).map(|i| SlotId(i as u32));
     let mut emitter = Emitter::new(context, function, &function.body, slots.collect());
     emitter.block(&function.body);
+    let calls = std::mem::take(&mut emitter.calls);
+    context.calls.borrow_mut().insert(function.role, calls);
     emitter.finish(&context.signature(function))
 }
 
@@ -127,6 +131,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
             labels: 0,
             handlers: Vec::new(),
             states: 0,
+            calls: Vec::new(),
             leaves: false,
             last_line: None,
         }

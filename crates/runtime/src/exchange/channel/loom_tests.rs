@@ -53,6 +53,7 @@ pub(super) const fn kind_of(
         size: size_of::<Component>(),
         resume,
         destroy: None,
+        trace: None,
         port_count: 0,
         ports: ptr::null(),
         service: false,

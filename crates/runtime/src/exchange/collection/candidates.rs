@@ -1,224 +1,417 @@
 //! Candidates for collection: components that wait, and the steps over all of them.
 
-use crate::ground::sync::{Ordering, fence};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use super::search::Graph;
-use crate::exchange::channel::inflate::inflate;
-use crate::exchange::channel::{self, Channel, hub, queue};
+use crate::abi::{Component, Value};
+use crate::exchange::carrier;
+use crate::exchange::channel::visits::Visits;
+use crate::exchange::channel::{self, Channel};
+use crate::exchange::values::trace::{Found, Tracer};
 use crate::exchange::{block, component};
+use crate::ground::sync::{Ordering, fence};
+use crate::seats::offer::Sleep;
 use crate::seats::registry;
-use crate::seats::seat::Seat;
+use crate::seats::seat::{Seat, Waiting, seat_of};
 
-/// Components read from the registry under one hold of its lock.
+/// Components looked at together.
 const AT_ONCE: usize = 256;
 /// References to an idle component: that of its run, and the collector's.
 const OF_A_SEAT: u32 = 2;
-/// References to the half-channel of a port: its component's, and the collector's. Each entry in
-/// its queue adds one.
+/// References to the half-channel of a port: its component's, and the collector's.
 const OF_A_PORT: u32 = 2;
+/// References to another half-channel: the collector's.
+const OF_A_FREE_ONE: u32 = 1;
 
-/// A component that waits at its own ports only, with a reference to it and to each of these.
+/// A component that waits, with a reference to it.
 struct Candidate {
     seat: *const Seat,
-    ports: Vec<Port>,
-    /// The number of the operation that it waits in.
-    round: u64,
-    /// References to it that others have.
+    /// The wait in which its fields were read.
+    sleep: Sleep,
+    /// Its half-channels among all of [`Candidates::ports`], from this one on.
+    first_port: u32,
+    /// References to it, without that of its run and the collector's.
     references: i64,
-    /// It was found live.
+    /// It was found live by itself.
     is_live: bool,
 }
 
-struct Port {
-    channel: *mut Channel,
-    /// Number of its component's entries in the queue.
-    entries: u32,
-    /// References to it that others have.
-    references: i64,
-}
-
-impl Port {
-    fn count_references(&mut self) {
-        // SAFETY: alive by the candidate's reference.
-        let all = unsafe { (*self.channel).references() };
-        self.references = i64::from(all) - i64::from(OF_A_PORT + self.entries);
-    }
-}
-
 impl Candidate {
-    /// Looks at a component; takes over the reference to it. None if it is live.
-    ///
-    /// # Safety
-    /// The caller's reference is counted.
-    unsafe fn new(seat: *const Seat) -> Option<Candidate> {
-        // SAFETY: alive by the reference, which the candidate keeps.
-        unsafe {
-            let mut candidate = Candidate {
-                seat,
-                ports: Vec::new(),
-                round: 0,
-                references: 0,
-                is_live: false,
-            };
-            let seat = &*seat;
-            if registry::is_main(seat) || seat.identity().service {
-                return None;
-            }
-            candidate.count_references();
-            if candidate.references != 0 {
-                return None;
-            }
-            inflate(seat.component());
-            candidate.round = seat.state.open_round()?;
-            candidate.ports = component::retain_ports(seat)?
-                .into_iter()
-                .map(|channel| Port {
-                    channel,
-                    entries: 0,
-                    references: 0,
-                })
-                .collect();
-            let (mut here, mut all) = (0, 0);
-            for port in &mut candidate.ports {
-                let _guard = hub::lock_of(&*port.channel);
-                let (entries, arms) = queue::entries_of(&*port.channel, seat);
-                port.entries = entries;
-                here += entries;
-                all = all.max(u32::from(arms));
-            }
-            // A select may wait elsewhere, too, or be about to: it opens its offer first.
-            let waits_here = here > 0 && here == all;
-            candidate.count_references_to_ports();
-            let is_left_alone = candidate.ports.iter().all(|port| port.references == 0);
-            (waits_here && is_left_alone).then_some(candidate)
-        }
-    }
-
     fn seat(&self) -> &Seat {
         // SAFETY: alive by the candidate's reference.
         unsafe { &*self.seat }
     }
+}
 
-    fn count_references(&mut self) {
-        self.references = i64::from(self.seat().references()) - i64::from(OF_A_SEAT);
-    }
+/// A half-channel, with a reference to it.
+struct Half {
+    channel: *mut Channel,
+    /// References to it, without its component's and the collector's.
+    references: i64,
+}
 
-    fn count_references_to_ports(&mut self) {
-        self.ports.iter_mut().for_each(Port::count_references);
-    }
-
-    /// Marks it as live unless it has slept since the first look.
-    fn must_sleep(&mut self) {
-        self.is_live |= self.seat().state.open_round() != Some(self.round);
-    }
-
-    /// Calls `tell` with the number of each component that is connected to where it waits; None is
-    /// a half-channel that is no port.
-    fn for_each_waker(&self, mut tell: impl FnMut(Option<u64>)) {
-        for port in self.ports.iter().filter(|port| port.entries > 0) {
-            // SAFETY: alive by the candidate's references, and locked: peers are alive.
-            unsafe {
-                let _guard = hub::lock_of(&*port.channel);
-                for peer in (*port.channel).peers() {
-                    tell(peer.as_ref().owner().map(|owner| owner.id));
-                }
-            }
+impl Half {
+    fn new(channel: *mut Channel) -> Half {
+        Half {
+            channel,
+            references: 0,
         }
+    }
+
+    fn count_references(&mut self, own: u32) {
+        // SAFETY: alive by the reference.
+        let all = unsafe { (*self.channel).references() };
+        self.references = i64::from(all) - i64::from(own);
     }
 }
 
-impl Drop for Candidate {
-    fn drop(&mut self) {
-        // SAFETY: the candidate's references, and no hub is locked.
-        unsafe {
-            for port in &self.ports {
-                channel::release(port.channel);
-            }
-            block::release(self.seat().component());
-        }
-    }
+/// The target of a reference, by what stays the same when it is gone.
+#[derive(Clone, Copy)]
+enum Target {
+    /// A component's number.
+    Component(u64),
+    /// A half-channel of a port: its component's number, and its own there.
+    Port(u64, u16),
+    /// The number of another half-channel among [`Candidates::free`].
+    Free(u32),
 }
 
-/// Candidates in the order of their numbers.
-pub(super) struct Candidates(Vec<Candidate>);
+/// Candidates in the order of their numbers, and who refers to whom.
+#[derive(Default)]
+pub(super) struct Candidates {
+    all: Vec<Candidate>,
+    ports: Vec<Half>,
+    /// Half-channels that are no ports, to which candidates refer.
+    free: Vec<Half>,
+    free_at: HashMap<usize, u32>,
+    /// References that candidates hold, by their indices; also by waiting at a half-channel.
+    holds: Vec<(u32, Target)>,
+    /// Half-channels at which candidates wait.
+    waits: Vec<(u32, Target)>,
+    /// Nodes of the graph that are connected to where a candidate waits; None is somebody outside.
+    wakers: Vec<(Option<usize>, u32)>,
+    visits: Visits,
+    tracer: Tracer,
+}
 
 impl Candidates {
     /// The first step: looks at components one after another, while all run.
     ///
     /// # Safety
     /// Each has a reference of the caller's, which goes with it.
-    pub(super) unsafe fn look(seats: Vec<*const Seat>) -> Candidates {
+    pub(super) unsafe fn look(mut seats: Vec<*const Seat>) -> Candidates {
         // SAFETY: as the caller promises.
-        let look = |seat| unsafe { Candidate::new(seat) };
-        let mut found: Vec<Candidate> = seats.into_iter().filter_map(look).collect();
-        found.sort_by_key(|one| one.seat().id);
-        found.dedup_by_key(|one| one.seat().id);
+        let id = |seat: &*const Seat| unsafe { (**seat).id };
+        seats.sort_by_key(id);
+        let mut candidates = Candidates::default();
+        for seats in seats.chunks(AT_ONCE) {
+            // SAFETY: as the caller promises.
+            unsafe { candidates.look_at_some(seats) };
+        }
         after_all_of_it();
-        let mut candidates = Candidates(found);
-        candidates.remove_live();
         candidates
+    }
+
+    /// # Safety
+    /// As for [`Candidates::look`]; no component comes twice.
+    unsafe fn look_at_some(&mut self, seats: &[*const Seat]) {
+        // SAFETY: alive by the caller's references.
+        let seats = seats.iter().map(|&seat| unsafe { &*seat });
+        let asleep: Vec<_> = seats.map(|seat| (seat, self.fall_asleep(seat))).collect();
+        self.visits.pause();
+        // A component that waits and is not at work here has not only begun to wait: its code has
+        // come to its end. It does not run again in the same sleep.
+        let at_work = carrier::at_work();
+        for (seat, sleep) in asleep {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let is_candidate = sleep.is_some_and(|sleep| self.read(seat, sleep, &at_work));
+                if !is_candidate {
+                    block::release(seat.component());
+                }
+            }
+        }
+    }
+
+    /// The sleep of a component that may be garbage.
+    fn fall_asleep(&mut self, seat: &Seat) -> Option<Sleep> {
+        let component = seat.component();
+        // SAFETY: alive by the caller's reference; types are static.
+        let of = unsafe { &*(*component).r#type };
+        if of.trace.is_none() || of.service || registry::is_main(seat) {
+            return None;
+        }
+        self.visits.inflate(component);
+        seat.state.sleep()
+    }
+
+    /// Reads what a sleeping component refers to, and makes it a candidate. False if it is awake,
+    /// or waits for something else than others.
+    ///
+    /// # Safety
+    /// The caller's reference to the component goes with it, if so. `at_work` was found since it
+    /// fell asleep.
+    unsafe fn read(&mut self, seat: &Seat, sleep: Sleep, at_work: &[*mut Component]) -> bool {
+        let component = seat.component();
+        let is_quiet = match carrier::home_of(component).is_null() {
+            true => seat.parker.sleeps(),
+            false => !at_work.contains(&component),
+        };
+        if !is_quiet {
+            return false;
+        }
+        let Some(reading) = seat.state.read(sleep) else {
+            return false;
+        };
+        let index = narrow(self.all.len());
+        let (held, waited) = (self.holds.len(), self.waits.len());
+        // SAFETY: it neither runs nor can be woken during the reading, so its fields and its offer
+        // are this thread's, and what they refer to is alive.
+        unsafe {
+            let given = seat.offer.with(|offer| {
+                for registration in &offer.registered {
+                    let target = self.target(&*registration.channel.cast::<Channel>());
+                    self.holds.push((index, target));
+                    if sleep.is_open() {
+                        self.waits.push((index, target));
+                    }
+                }
+                let moves = sleep.is_open() && offer.waiting == Waiting::Send && offer.moves;
+                moves.then_some((offer.payload, offer.value))
+            });
+            if let Some((of, Value { pointer })) = given
+                && (*of).kind.is_reference()
+            {
+                self.tracer.add(&*of, pointer);
+            }
+            self.tracer.trace(component);
+            let mut found = std::mem::take(&mut self.tracer);
+            for one in found.take() {
+                let target = match one {
+                    Found::Component(one) => Target::Component(seat_of(one).id),
+                    Found::HalfChannel(one) => self.target(&*one),
+                };
+                self.holds.push((index, target));
+            }
+            self.tracer = found;
+        }
+        drop(reading);
+        let first_port = narrow(self.ports.len());
+        let waits = !sleep.is_open() || self.waits.len() > waited;
+        // SAFETY: alive by the caller's reference.
+        let is_candidate = waits
+            && unsafe {
+                component::retain_ports(seat, |channel| self.ports.push(Half::new(channel)))
+            };
+        if !is_candidate {
+            self.holds.truncate(held);
+            self.waits.truncate(waited);
+            return false;
+        }
+        self.all.push(Candidate {
+            seat,
+            sleep,
+            first_port,
+            references: 0,
+            is_live: false,
+        });
+        true
+    }
+
+    /// A half-channel as a target; one that is no port gets a reference.
+    fn target(&mut self, channel: &Channel) -> Target {
+        if let Some((owner, index)) = channel.port() {
+            return Target::Port(owner, index);
+        }
+        let free = &mut self.free;
+        let place = std::ptr::from_ref(channel);
+        let index = self.free_at.entry(place.addr()).or_insert_with(|| {
+            channel.retain();
+            free.push(Half::new(place.cast_mut()));
+            narrow(free.len() - 1)
+        });
+        Target::Free(*index)
     }
 
     /// The second: each still sleeps, and the references to it are counted.
     pub(super) fn look_at_components(&mut self) {
-        for one in &mut self.0 {
-            one.must_sleep();
-            one.count_references();
+        for one in &mut self.all {
+            one.is_live |= one.seat().state.sleep() != Some(one.sleep);
+            one.references = i64::from(one.seat().references()) - i64::from(OF_A_SEAT);
         }
         after_all_of_it();
     }
 
-    /// The third: the references to their half-channels are counted, and whom these are connected
-    /// to.
+    /// The third: the references to half-channels are counted, and whom those are connected to at
+    /// which somebody waits.
     pub(super) fn look_at_half_channels(&mut self) {
-        self.0
-            .iter_mut()
-            .for_each(Candidate::count_references_to_ports);
+        for port in &mut self.ports {
+            port.count_references(OF_A_PORT);
+        }
+        for half in &mut self.free {
+            half.count_references(OF_A_FREE_ONE);
+        }
         after_all_of_it();
-        self.remove_live();
+        // By references alone most of those that live are known.
+        self.find_live();
+        let mut visits = std::mem::take(&mut self.visits);
+        let mut wakers = Vec::new();
+        for &(index, target) in &self.waits {
+            if self.all[index as usize].is_live {
+                continue;
+            }
+            let Some(channel) = self.channel(target) else {
+                // Somebody else's port.
+                wakers.push((None, index));
+                continue;
+            };
+            wakers.push((self.node(target), index));
+            // SAFETY: alive by the reference to it.
+            visits.for_each_peer(unsafe { &*channel }, |peer| {
+                let waker = match peer.port() {
+                    Some((owner, _)) => self.find(owner),
+                    None => {
+                        let known = self.free_at.get(&std::ptr::from_ref(peer).addr());
+                        known.map(|&free| self.all.len() + free as usize)
+                    }
+                };
+                wakers.push((waker, index));
+            });
+        }
+        visits.pause();
+        self.visits = visits;
+        self.wakers = wakers;
+        after_all_of_it();
+        self.find_live();
     }
 
     /// The fourth: each still sleeps.
     pub(super) fn look_whether_they_sleep(&mut self) {
-        self.0.iter_mut().for_each(Candidate::must_sleep);
-        after_all_of_it();
-        self.remove_live();
-    }
-
-    /// The end of those that are left; returns their number.
-    pub(super) fn stop(self) -> usize {
-        for one in &self.0 {
-            component::stop(one.seat());
+        for one in self.all.iter_mut().filter(|one| !one.is_live) {
+            one.is_live = one.seat().state.sleep() != Some(one.sleep);
         }
-        self.0.len()
+        after_all_of_it();
+        self.find_live();
     }
 
-    /// Removes the live ones, and those that they can wake: by the references counted last, and by
-    /// what is connected now.
-    fn remove_live(&mut self) {
+    /// The end of all steps: the garbage, with a reference to each.
+    pub(super) fn into_garbage(mut self) -> Vec<*const Seat> {
+        let mut garbage = Vec::new();
+        for one in self.all.drain(..) {
+            if one.is_live {
+                // SAFETY: the candidate's reference, and no hub is locked.
+                unsafe { block::release(one.seat().component()) };
+            } else {
+                garbage.push(one.seat);
+            }
+        }
+        garbage
+    }
+
+    /// The longest time for which a worker could not use its half-channels.
+    pub(super) fn longest_hold(&self) -> Duration {
+        self.visits.longest()
+    }
+
+    /// Marks the live ones, and those that they can wake, by what is known so far.
+    fn find_live(&mut self) {
         let mut graph = Graph::default();
-        for one in &self.0 {
+        for one in &self.all {
             let node = graph.node();
             graph.counted(node, one.references);
-            for port in &one.ports {
-                graph.counted(node, port.references);
-            }
             if one.is_live {
                 graph.wakes_from_outside(node);
             }
         }
-        for (node, one) in self.0.iter().enumerate() {
-            one.for_each_waker(|waker| match waker.and_then(|id| self.find(id)) {
-                Some(waker) => graph.wakes(waker, node),
-                None => graph.wakes_from_outside(node),
-            });
+        let mut owner = 0;
+        for (index, port) in self.ports.iter().enumerate() {
+            while self.first_port(owner + 1) <= index {
+                owner += 1;
+            }
+            graph.counted(owner, port.references);
         }
-        let mut live = graph.live().into_iter();
-        self.0.retain(|_| live.next() == Some(false));
+        for half in &self.free {
+            let node = graph.node();
+            graph.counted(node, half.references);
+        }
+        for &(holder, target) in &self.holds {
+            if let Some(counted) = self.counted(target) {
+                graph.reference(holder as usize, counted);
+            }
+        }
+        for &(waker, woken) in &self.wakers {
+            match waker {
+                Some(waker) => graph.wakes(waker, woken as usize),
+                None => graph.wakes_from_outside(woken as usize),
+            }
+        }
+        for (one, is_live) in self.all.iter_mut().zip(graph.live()) {
+            one.is_live = is_live;
+        }
+    }
+
+    /// The index of the first half-channel of a candidate, or the number of all.
+    fn first_port(&self, index: usize) -> usize {
+        let next = self.all.get(index);
+        next.map_or(self.ports.len(), |one| one.first_port as usize)
+    }
+
+    /// The index of a port's half-channel, if its component is a candidate.
+    fn port(&self, owner: u64, number: u16) -> Option<usize> {
+        let owner = self.find(owner)?;
+        Some(self.first_port(owner) + number as usize)
+    }
+
+    fn channel(&self, target: Target) -> Option<*mut Channel> {
+        match target {
+            Target::Component(_) => None,
+            Target::Port(owner, number) => Some(self.ports[self.port(owner, number)?].channel),
+            Target::Free(index) => Some(self.free[index as usize].channel),
+        }
+    }
+
+    /// The node to which a target belongs, of the graph: candidates, then free half-channels.
+    fn node(&self, target: Target) -> Option<usize> {
+        match target {
+            Target::Component(id) | Target::Port(id, _) => self.find(id),
+            Target::Free(index) => Some(self.all.len() + index as usize),
+        }
+    }
+
+    /// The number of a target among those with counted references, in the same order: candidates,
+    /// ports, free half-channels.
+    fn counted(&self, target: Target) -> Option<usize> {
+        match target {
+            Target::Component(id) => self.find(id),
+            Target::Port(owner, number) => Some(self.all.len() + self.port(owner, number)?),
+            Target::Free(index) => Some(self.all.len() + self.ports.len() + index as usize),
+        }
     }
 
     fn find(&self, id: u64) -> Option<usize> {
-        self.0.binary_search_by_key(&id, |one| one.seat().id).ok()
+        self.all.binary_search_by_key(&id, |one| one.seat().id).ok()
+    }
+}
+
+impl Drop for Candidates {
+    fn drop(&mut self) {
+        // SAFETY: the references are the candidates', and no hub is locked.
+        unsafe {
+            for half in self.ports.iter().chain(&self.free) {
+                channel::release(half.channel);
+            }
+            for one in &self.all {
+                block::release(one.seat().component());
+            }
+        }
+    }
+}
+
+fn narrow(number: usize) -> u32 {
+    match u32::try_from(number) {
+        Ok(narrow) => narrow,
+        Err(_) => unreachable!("each candidate and each half-channel takes memory"),
     }
 }
 

@@ -50,7 +50,6 @@ impl Graph {
     }
 
     /// Adds that a node holds one of the references to something.
-    #[cfg_attr(not(test), expect(dead_code, reason = "fields are not traced yet"))]
     pub(super) fn reference(&mut self, holder: Node, to: Counted) {
         let (of, unknown) = &mut self.counted[to];
         *unknown -= 1;
