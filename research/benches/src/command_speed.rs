@@ -14,7 +14,7 @@ use std::process::Command;
 /// A name and a measurement that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 12] = [
+pub(crate) const BENCHMARKS: [Measurement; 13] = [
     ("check-speed", |effort| check_speed(effort.repeats)),
     ("run-latency", |effort| run_latency(effort.repeats)),
     ("first-run", |effort| first_run(effort.repeats)),
@@ -27,6 +27,7 @@ pub(crate) const BENCHMARKS: [Measurement; 12] = [
     ("stm", crate::stm_command::stm),
     ("reorder", crate::reorder_command::reorder),
     ("watch", crate::watch_command::watch),
+    ("collect", crate::collect_command::collect),
 ];
 
 const LINES: usize = 100_000;

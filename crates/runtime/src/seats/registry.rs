@@ -193,14 +193,20 @@ pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     });
 }
 
+/// A running component, with a reference to it.
+pub(crate) struct Retained {
+    pub(crate) seat: *const Seat,
+    pub(crate) id: u64,
+}
+
 /// Adds the next running components to a list, at most `count`, each with a reference for the
 /// caller. False if there are no more behind those that are listed, or none of the latest `count`
 /// of these still runs.
-pub(crate) fn retain_more(list: &mut Vec<*const Seat>, count: usize) -> bool {
+pub(crate) fn retain_more(list: &mut Vec<Retained>, count: usize) -> bool {
     with(|registry| {
         let latest = &list[list.len().saturating_sub(count)..];
         // SAFETY: each has a reference of the caller's.
-        let latest = latest.iter().rev().map(|&seat| unsafe { &*seat });
+        let latest = latest.iter().rev().map(|one| unsafe { &*one.seat });
         let is_listed = |seat: &&Seat| !ptr::eq(seat.neighbours[0].get(), *seat);
         let mut next = match latest.clone().find(is_listed) {
             Some(seat) => seat.neighbours[1].get(),
@@ -212,7 +218,7 @@ pub(crate) fn retain_more(list: &mut Vec<*const Seat>, count: usize) -> bool {
         while let Some(seat) = unsafe { next.as_ref() }.filter(|_| list.len() < before + count) {
             next = seat.neighbours[1].get();
             seat.retain();
-            list.push(ptr::from_ref(seat));
+            list.push(Retained { seat, id: seat.id });
         }
         list.len() > before
     })

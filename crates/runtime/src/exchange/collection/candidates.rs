@@ -12,11 +12,13 @@ use crate::exchange::values::trace::{Found, Tracer};
 use crate::exchange::{block, component};
 use crate::ground::sync::{Ordering, fence};
 use crate::seats::offer::Sleep;
-use crate::seats::registry;
+use crate::seats::registry::{self, Retained};
 use crate::seats::seat::{Seat, Waiting, seat_of};
 
 /// Components looked at together.
 const AT_ONCE: usize = 256;
+/// Entries of an index for each candidate, at most.
+const INDEX_GROWTH: usize = 8;
 /// References to an idle component: that of its run, and the collector's.
 const OF_A_SEAT: u32 = 2;
 /// References to the half-channel of a port: its component's, and the collector's.
@@ -27,6 +29,8 @@ const OF_A_FREE_ONE: u32 = 1;
 /// A component that waits, with a reference to it.
 struct Candidate {
     seat: *const Seat,
+    /// The component's number.
+    id: u64,
     /// The wait in which its fields were read.
     sleep: Sleep,
     /// Its half-channels among all of [`Candidates::ports`], from this one on.
@@ -91,8 +95,45 @@ pub(super) struct Candidates {
     waits: Vec<(u32, Target)>,
     /// Nodes of the graph that are connected to where a candidate waits; None is somebody outside.
     wakers: Vec<(Option<usize>, u32)>,
+    index: Index,
     visits: Visits,
     tracer: Tracer,
+}
+
+/// The places of candidates by their numbers.
+#[derive(Default)]
+struct Index {
+    first: u64,
+    /// 1 + the place, of each number from the first on; empty if they lie far apart.
+    places: Vec<u32>,
+}
+
+impl Index {
+    fn of(all: &[Candidate]) -> Index {
+        let (Some(first), Some(last)) = (all.first(), all.last()) else {
+            return Index::default();
+        };
+        let span = (last.id - first.id) as usize + 1;
+        if span / INDEX_GROWTH > all.len() {
+            return Index::default();
+        }
+        let mut places = vec![0; span];
+        for (place, one) in all.iter().enumerate() {
+            places[(one.id - first.id) as usize] = narrow(place + 1);
+        }
+        Index {
+            first: first.id,
+            places,
+        }
+    }
+
+    fn find(&self, id: u64, all: &[Candidate]) -> Option<usize> {
+        if self.places.is_empty() {
+            return all.binary_search_by_key(&id, |one| one.id).ok();
+        }
+        let behind = usize::try_from(id.checked_sub(self.first)?).ok()?;
+        (*self.places.get(behind)? as usize).checked_sub(1)
+    }
 }
 
 impl Candidates {
@@ -100,24 +141,23 @@ impl Candidates {
     ///
     /// # Safety
     /// Each has a reference of the caller's, which goes with it.
-    pub(super) unsafe fn look(mut seats: Vec<*const Seat>) -> Candidates {
-        // SAFETY: as the caller promises.
-        let id = |seat: &*const Seat| unsafe { (**seat).id };
-        seats.sort_by_key(id);
+    pub(super) unsafe fn look(mut seats: Vec<Retained>) -> Candidates {
+        seats.sort_by_key(|one| one.id);
         let mut candidates = Candidates::default();
         for seats in seats.chunks(AT_ONCE) {
             // SAFETY: as the caller promises.
             unsafe { candidates.look_at_some(seats) };
         }
         after_all_of_it();
+        candidates.index = Index::of(&candidates.all);
         candidates
     }
 
     /// # Safety
     /// As for [`Candidates::look`]; no component comes twice.
-    unsafe fn look_at_some(&mut self, seats: &[*const Seat]) {
+    unsafe fn look_at_some(&mut self, seats: &[Retained]) {
         // SAFETY: alive by the caller's references.
-        let seats = seats.iter().map(|&seat| unsafe { &*seat });
+        let seats = seats.iter().map(|one| unsafe { &*one.seat });
         let asleep: Vec<_> = seats.map(|seat| (seat, self.fall_asleep(seat))).collect();
         self.visits.pause();
         // A component that waits and is not at work here has not only begun to wait: its code has
@@ -211,6 +251,7 @@ impl Candidates {
         }
         self.all.push(Candidate {
             seat,
+            id: seat.id,
             sleep,
             first_port,
             references: 0,
@@ -253,8 +294,6 @@ impl Candidates {
             half.count_references(OF_A_FREE_ONE);
         }
         after_all_of_it();
-        // By references alone most of those that live are known.
-        self.find_live();
         let mut visits = std::mem::take(&mut self.visits);
         let mut wakers = Vec::new();
         for &(index, target) in &self.waits {
@@ -288,11 +327,15 @@ impl Candidates {
 
     /// The fourth: each still sleeps.
     pub(super) fn look_whether_they_sleep(&mut self) {
+        let mut is_any_awake = false;
         for one in self.all.iter_mut().filter(|one| !one.is_live) {
             one.is_live = one.seat().state.sleep() != Some(one.sleep);
+            is_any_awake |= one.is_live;
         }
         after_all_of_it();
-        self.find_live();
+        if is_any_awake {
+            self.find_live();
+        }
     }
 
     /// The end of all steps: the garbage, with a reference to each.
@@ -390,7 +433,7 @@ impl Candidates {
     }
 
     fn find(&self, id: u64) -> Option<usize> {
-        self.all.binary_search_by_key(&id, |one| one.seat().id).ok()
+        self.index.find(id, &self.all)
     }
 }
 

@@ -20,12 +20,12 @@ use crate::ground::sync::lock_std as lock;
 use crate::hooks::simulation;
 use crate::outside::idle;
 use crate::recording;
-use crate::seats::registry;
+use crate::seats::registry::{self, Retained};
 use crate::seats::seat::Seat;
 use candidates::Candidates;
 
 /// Components read from the registry under one hold of its lock, and components stopped together:
-/// others of their workers wait as long as these take.
+/// others of their workers wait as long as two times as many take.
 const AT_ONCE: usize = 256;
 /// Running components from which on the first collection begins by itself. Below, there is little
 /// to gain, and a deadlock is reported as it came about.
@@ -82,16 +82,20 @@ impl Garbage {
 
     /// Stops them, some at a time, and waits until they have ended.
     fn stop(self) {
+        let mut before: Option<&Seat> = None;
         for seats in self.seats.chunks(AT_ONCE) {
             let [.., last] = seats else { continue };
-            // SAFETY: alive by the reference; another is added, and released below.
+            // SAFETY: alive by the reference; another is added, which goes with `before`.
             let last = unsafe { &**last };
             last.retain();
             self.stop_some(seats);
             // The others of its worker end before it.
+            if let Some(before) = before.replace(last) {
+                wait_until_ended(before);
+            }
+        }
+        if let Some(last) = before {
             wait_until_ended(last);
-            // SAFETY: as above.
-            unsafe { block::release(last.component()) };
         }
         self.tell();
     }
@@ -121,16 +125,18 @@ impl Garbage {
 }
 
 /// Waits until a component has ended that was stopped, but not for ever: its worker may be busy. The
-/// caller has the only other reference.
+/// caller has the only other reference, which goes with it.
 fn wait_until_ended(seat: &Seat) {
     let since = Instant::now();
     while seat.references() > 1 && since.elapsed() < PATIENCE {
         thread::sleep(LOOK_EVERY);
     }
+    // SAFETY: the caller's reference.
+    unsafe { block::release(seat.component()) };
 }
 
 /// Running components, with a reference to each.
-fn all() -> Vec<*const Seat> {
+fn all() -> Vec<Retained> {
     let mut seats = Vec::new();
     while registry::retain_more(&mut seats, AT_ONCE) {}
     seats
@@ -141,7 +147,7 @@ fn all() -> Vec<*const Seat> {
 ///
 /// # Safety
 /// Each has a reference of the caller's, which goes with it.
-unsafe fn garbage_among(seats: Vec<*const Seat>) -> (Vec<*const Seat>, Duration) {
+unsafe fn garbage_among(seats: Vec<Retained>) -> (Vec<*const Seat>, Duration) {
     // The first look is at one after another, while others run. From the end of it to the beginning
     // of the last they all slept, and what they hold stayed the same. Nobody else had a component
     // then, so nobody gets a half-channel from one; then nobody else had a half-channel, so nobody
