@@ -5,6 +5,10 @@
 //! connections are looked at.
 
 mod candidates;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod oracles;
 mod search;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +25,23 @@ use candidates::Candidates;
 /// Components read from the registry under one hold of its lock.
 const AT_ONCE: usize = 256;
 
+/// A look at the whole after the first.
+type Step = fn(&mut Candidates);
+
+/// The steps after the first look, which is at one after another, while others run. From the end of
+/// that to the beginning of the last they all slept. Nobody had a component then, so nobody gets a
+/// half-channel from one; then nobody had a half-channel, so nobody connects one.
+const STEPS: &[Step] = &[
+    Candidates::look_at_components,
+    Candidates::look_at_half_channels,
+    Candidates::look_whether_they_sleep,
+];
+
 /// Stops all components that nobody alive can ever wake; returns their number. Takes time in
 /// proportion to the components that wait.
 pub(crate) fn collect() -> usize {
     // SAFETY: each comes with a reference.
-    unsafe { collect_of(all()) }
+    unsafe { collect_of(all(), STEPS) }
 }
 
 /// Running components, with a reference to each.
@@ -42,19 +58,16 @@ fn all() -> Vec<*const Seat> {
     }
 }
 
-/// Stops those of these components that nobody else can ever wake.
+/// Stops those of these components that nobody else can ever wake, after these steps.
 ///
 /// # Safety
 /// Each has a reference of the caller's, which goes with it.
-unsafe fn collect_of(seats: Vec<*const Seat>) -> usize {
-    // The first look is at one after another, while others run. From the end of it to the beginning
-    // of the last they all slept. Nobody had a component then, so nobody gets a half-channel from
-    // one; then nobody had a half-channel, so nobody connects one.
+unsafe fn collect_of(seats: Vec<*const Seat>, steps: &[Step]) -> usize {
     // SAFETY: as the caller promises.
     let mut candidates = unsafe { Candidates::look(seats) };
-    candidates.look_at_components();
-    candidates.look_at_half_channels();
-    candidates.look_whether_they_sleep();
+    for step in steps {
+        step(&mut candidates);
+    }
     candidates.stop()
 }
 
