@@ -12,7 +12,6 @@ pub(crate) mod faults {
         static TELLS_NOBODY: Cell<bool> = const { Cell::new(false) };
         static FORGETS_GIVEN: Cell<bool> = const { Cell::new(false) };
         static COMES_TOO_SOON: Cell<bool> = const { Cell::new(false) };
-        static OVERLOOKS_REFERENCES: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Removes all faults.
@@ -23,7 +22,6 @@ pub(crate) mod faults {
         TELLS_NOBODY.set(false);
         FORGETS_GIVEN.set(false);
         COMES_TOO_SOON.set(false);
-        OVERLOOKS_REFERENCES.set(false);
     }
 
     /// Plants: an offer opens without checking for a stop request afterwards.
@@ -75,15 +73,6 @@ pub(crate) mod faults {
 
     pub(crate) fn comes_too_soon() -> bool {
         COMES_TOO_SOON.get()
-    }
-
-    /// Plants: the first look of a collection sees no references.
-    pub(crate) fn plant_overlooked_references() {
-        OVERLOOKS_REFERENCES.set(true);
-    }
-
-    pub(crate) fn overlooks_references() -> bool {
-        OVERLOOKS_REFERENCES.get()
     }
 
     pub(crate) fn forget_given(word: usize, given: usize) -> usize {

@@ -6,6 +6,7 @@ use super::search::Graph;
 use crate::exchange::channel::inflate::inflate;
 use crate::exchange::channel::{self, Channel, hub, queue};
 use crate::exchange::{block, component};
+use crate::hooks::simulation;
 use crate::seats::registry;
 use crate::seats::seat::Seat;
 
@@ -44,11 +45,12 @@ impl Port {
 }
 
 impl Candidate {
-    /// Looks at a component; takes over the reference to it. None if it is live.
+    /// Looks at a component; takes over the reference to it. None if it is live. `is_blind`: it
+    /// sees no references.
     ///
     /// # Safety
     /// The caller's reference is counted.
-    unsafe fn new(seat: *const Seat) -> Option<Candidate> {
+    unsafe fn new(seat: *const Seat, is_blind: bool) -> Option<Candidate> {
         // SAFETY: alive by the reference, which the candidate keeps.
         unsafe {
             let mut candidate = Candidate {
@@ -62,8 +64,10 @@ impl Candidate {
             if registry::is_main(seat) || seat.identity().service {
                 return None;
             }
-            candidate.count_references();
-            if candidate.references != 0 && !is_blind() {
+            if !is_blind {
+                candidate.count_references();
+            }
+            if candidate.references != 0 {
                 return None;
             }
             inflate(seat.component());
@@ -86,9 +90,11 @@ impl Candidate {
             }
             // A select may wait elsewhere, too, or be about to: it opens its offer first.
             let waits_here = here > 0 && here == all;
-            candidate.count_references_to_ports();
+            if !is_blind {
+                candidate.count_references_to_ports();
+            }
             let is_left_alone = candidate.ports.iter().all(|port| port.references == 0);
-            (waits_here && (is_left_alone || is_blind())).then_some(candidate)
+            (waits_here && is_left_alone).then_some(candidate)
         }
     }
 
@@ -103,14 +109,6 @@ impl Candidate {
 
     fn count_references_to_ports(&mut self) {
         self.ports.iter_mut().for_each(Port::count_references);
-    }
-
-    /// Has the first look see no references.
-    fn forget_references(&mut self) {
-        self.references = 0;
-        for port in &mut self.ports {
-            port.references = 0;
-        }
     }
 
     /// Marks it as live unless it has slept since the first look.
@@ -149,20 +147,22 @@ impl Drop for Candidate {
 pub(super) struct Candidates(Vec<Candidate>);
 
 impl Candidates {
-    /// The first step: looks at components one after another, while all run.
+    /// The first step: looks at components one after another, while all run. The references that
+    /// it sees only spare the other steps work; so faults planted in those show sooner if it is
+    /// blind.
     ///
     /// # Safety
     /// Each has a reference of the caller's, which goes with it.
-    pub(super) unsafe fn look(seats: Vec<*const Seat>) -> Candidates {
-        // SAFETY: as the caller promises.
-        let look = |seat| unsafe { Candidate::new(seat) };
+    pub(super) unsafe fn look(seats: Vec<*const Seat>, is_blind: bool) -> Candidates {
+        let look = |seat| {
+            simulation::meanwhile();
+            // SAFETY: as the caller promises.
+            unsafe { Candidate::new(seat, is_blind) }
+        };
         let mut found: Vec<Candidate> = seats.into_iter().filter_map(look).collect();
         found.sort_by_key(|one| one.seat().id);
         found.dedup_by_key(|one| one.seat().id);
         after_all_of_it();
-        if is_blind() {
-            found.iter_mut().for_each(Candidate::forget_references);
-        }
         let mut candidates = Candidates(found);
         candidates.remove_live();
         candidates
@@ -229,15 +229,6 @@ impl Candidates {
     fn find(&self, id: u64) -> Option<usize> {
         self.0.binary_search_by_key(&id, |one| one.seat().id).ok()
     }
-}
-
-/// Whether the first look sees no references: those that it sees only spare the steps work, so
-/// faults planted in the steps show sooner.
-fn is_blind() -> bool {
-    #[cfg(loom)]
-    return crate::ground::planted_faults::faults::overlooks_references();
-    #[cfg(not(loom))]
-    false
 }
 
 /// Orders a look at the whole before the next.

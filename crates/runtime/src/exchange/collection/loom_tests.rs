@@ -15,7 +15,7 @@ use std::ptr;
 
 use loom::thread;
 
-use super::{Candidates, STEPS, Step, collect_of};
+use super::{Candidates, PLAN, PLANTED, Plan, collect_of, planted};
 use crate::abi::{self, Component, ComponentType, Port, Site, Value};
 use crate::exchange::block::{self, Layout, port_place};
 use crate::exchange::carrier;
@@ -26,7 +26,7 @@ use crate::exchange::channel::{self, Channel, Origin, direction_of, disconnect};
 use crate::exchange::component::request_stop;
 use crate::exchange::values::heap;
 use crate::ground::choices::Choices;
-use crate::ground::planted_faults::faults;
+use crate::hooks::Canary;
 use crate::seats::offer::Stage;
 use crate::seats::seat::{Identity, Seat, seat_of};
 
@@ -218,41 +218,15 @@ impl Who {
     }
 }
 
-/// A plan of steps, and how a model's first look goes.
-#[derive(Clone, Copy)]
-struct Plan {
-    steps: &'static [Step],
-    overlooks: bool,
-}
-
-const SHIPPED: Plan = Plan {
-    steps: STEPS,
-    overlooks: false,
-};
-
-/// A collection by other steps, which the first look does not help.
-const fn planted(steps: &'static [Step]) -> Plan {
-    Plan {
-        steps,
-        overlooks: true,
-    }
-}
-
-fn start(plan: Plan) {
-    if plan.overlooks {
-        faults::plant_overlooked_references();
-    }
-}
-
 /// Collects among these while `life` goes on, and ends them. Returns the number collected.
-fn collect_beside(plan: Plan, all: &[Who], life: impl FnOnce()) -> usize {
+fn collect_beside(plan: &'static Plan, all: &[Who], life: impl FnOnce()) -> usize {
     let collector = {
         let all: Vec<Who> = all.to_vec();
         all.iter().for_each(|who| who.retain());
         thread::spawn(move || {
             let seats = all.iter().map(|who| ptr::from_ref(who.seat())).collect();
             // SAFETY: retained above.
-            unsafe { collect_of(seats, plan.steps) }
+            unsafe { collect_of(seats, plan) }
         })
     };
     life();
@@ -265,7 +239,7 @@ fn collect_again(all: &[Who]) -> usize {
         ptr::from_ref(who.seat())
     });
     // SAFETY: retained just now.
-    unsafe { collect_of(seats.collect(), STEPS) }
+    unsafe { collect_of(seats.collect(), &PLAN) }
 }
 
 fn end(all: &[Who]) {
@@ -275,8 +249,7 @@ fn end(all: &[Who]) {
 // ---- a message ----------------------------------------------------------------------------------
 
 /// A sends to C, who is connected. C is woken, and sleeps again.
-fn message(plan: Plan) {
-    start(plan);
+fn message(plan: &'static Plan) {
     let (a, c) = (Who::new(1, &SENDER.0), Who::asleep(2, &RECEIVER.0));
     let garbage = Who::asleep(3, &RECEIVER.0);
     connect(a.out(), c.into());
@@ -293,13 +266,12 @@ fn message(plan: Plan) {
 
 #[test]
 fn loom_a_message_races_with_a_collection() {
-    check(3, || message(SHIPPED));
+    check(3, || message(&PLAN));
 }
 
 /// A and C pass a token in a ring: whenever one is looked at, it may be asleep, and the other has
 /// the token.
-fn token(plan: Plan) {
-    start(plan);
+fn token(plan: &'static Plan) {
     let (a, c) = (Who::new(1, &RELAY.0), Who::asleep(2, &RELAY.0));
     connect(a.out(), c.into());
     connect(c.out(), a.into());
@@ -319,15 +291,14 @@ fn token(plan: Plan) {
 
 #[test]
 fn loom_a_token_races_with_a_collection() {
-    check(2, || token(SHIPPED));
+    check(2, || token(&PLAN));
 }
 
 // ---- a connection -------------------------------------------------------------------------------
 
 /// A has a reference to C, takes C's half-channel, lets go of C, connects, lets go of the
 /// half-channel, and sends.
-fn connection(plan: Plan) {
-    start(plan);
+fn connection(plan: &'static Plan) {
     let (a, c) = (Who::new(1, &SENDER.0), Who::asleep(2, &RECEIVER.0));
     let garbage = Who::asleep(3, &RECEIVER.0);
     c.retain();
@@ -347,14 +318,13 @@ fn connection(plan: Plan) {
 
 #[test]
 fn loom_a_connection_races_with_a_collection() {
-    check(3, || connection(SHIPPED));
+    check(3, || connection(&PLAN));
 }
 
 // ---- a disconnection ----------------------------------------------------------------------------
 
 /// A sends to C and disconnects itself: C is garbage from then on, and found now or later.
-fn disconnection(plan: Plan) {
-    start(plan);
+fn disconnection(plan: &'static Plan) {
     let (a, c) = (Who::new(1, &SENDER.0), Who::asleep(2, &RECEIVER.0));
     connect(a.out(), c.into());
     let all = [a, c];
@@ -372,13 +342,12 @@ fn disconnection(plan: Plan) {
 
 #[test]
 fn loom_a_disconnection_races_with_a_collection() {
-    check(3, || disconnection(SHIPPED));
+    check(3, || disconnection(&PLAN));
 }
 
 /// A has C's half-channel, connects it, sends, disconnects, and lets go of it, all at once: nobody
 /// can tell afterwards, but that C has run.
-fn short_connection(plan: Plan) {
-    start(plan);
+fn short_connection(plan: &'static Plan) {
     let (a, c) = (Who::new(1, &SENDER.0), Who::asleep(2, &RECEIVER.0));
     c.retain_into();
     let all = [a, c];
@@ -396,14 +365,13 @@ fn short_connection(plan: Plan) {
 
 #[test]
 fn loom_a_short_connection_races_with_a_collection() {
-    check(3, || short_connection(SHIPPED));
+    check(3, || short_connection(&PLAN));
 }
 
 // ---- a reference given --------------------------------------------------------------------------
 
 /// A gives B its reference to C with a message. B connects C and sends.
-fn gift(plan: Plan) {
-    start(plan);
+fn gift(plan: &'static Plan) {
     let (a, b) = (Who::new(1, &SENDER.0), Who::asleep(2, &RELAY.0));
     let c = Who::asleep(3, &RECEIVER.0);
     connect(a.out(), b.into());
@@ -427,13 +395,12 @@ fn gift(plan: Plan) {
 
 #[test]
 fn loom_a_reference_given_races_with_a_collection() {
-    check(2, || gift(SHIPPED));
+    check(2, || gift(&PLAN));
 }
 
 /// C gives B a reference to itself and sleeps. B takes C's half-channel and lets go of C, connects
 /// and sends.
-fn gift_of_itself(plan: Plan) {
-    start(plan);
+fn gift_of_itself(plan: &'static Plan) {
     let (b, c) = (Who::new(1, &SENDER.0), Who::new(2, &RECEIVER.0));
     let all = [b, c];
     let collected = collect_beside(plan, &all, || {
@@ -452,7 +419,7 @@ fn gift_of_itself(plan: Plan) {
 
 #[test]
 fn loom_a_gift_of_itself_races_with_a_collection() {
-    check(3, || gift_of_itself(SHIPPED));
+    check(3, || gift_of_itself(&PLAN));
 }
 
 // ---- garbage ------------------------------------------------------------------------------------
@@ -469,7 +436,7 @@ fn loom_a_ring_is_found_beside_the_living() {
         let (a, c) = (Who::new(3, &SENDER.0), Who::asleep(4, &RECEIVER.0));
         connect(a.out(), c.into());
         let all = [ring[0], ring[1], a, c];
-        let collected = collect_beside(SHIPPED, &all, || {
+        let collected = collect_beside(&PLAN, &all, || {
             a.send(c);
             c.go_on();
         });
@@ -481,78 +448,69 @@ fn loom_a_ring_is_found_beside_the_living() {
 
 // ---- canaries -----------------------------------------------------------------------------------
 
+fn planted_as(canary: Canary) -> &'static Plan {
+    const ALL: &[(Canary, Plan)] = &PLANTED;
+    let found = ALL.iter().find(|(one, _)| *one == canary);
+    &found.expect("it is planted").1
+}
+
 /// References to components are not looked at again.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_components_not_looked_at_are_found() {
     check(3, || {
-        connection(planted(&[
-            Candidates::look_at_half_channels,
-            Candidates::look_whether_they_sleep,
-        ]));
+        connection(planted_as(Canary::ComponentsNotLookedAt));
     });
 }
 
 /// References to half-channels, and connections, are not looked at again.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_half_channels_not_looked_at_are_found() {
     check(3, || {
-        connection(planted(&[
-            Candidates::look_at_components,
-            Candidates::look_whether_they_sleep,
-        ]));
+        connection(planted_as(Canary::HalfChannelsNotLookedAt));
     });
 }
 
 /// Half-channels are looked at before components: they are taken from these in between.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_half_channels_before_components_are_found() {
-    check(3, || {
-        connection(planted(&[
-            Candidates::look_at_half_channels,
-            Candidates::look_at_components,
-            Candidates::look_whether_they_sleep,
-        ]));
-    });
+    check(3, || connection(planted_as(Canary::HalfChannelsFirst)));
 }
 
 /// Nobody looks in the end whether they still sleep.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_no_last_look_is_found() {
-    check(3, || {
-        short_connection(planted(&[
-            Candidates::look_at_components,
-            Candidates::look_at_half_channels,
-        ]));
-    });
+    check(3, || short_connection(planted_as(Canary::NoLastLook)));
 }
 
 /// The last look comes too early.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_an_early_last_look_is_found() {
-    check(3, || {
-        short_connection(planted(&[
-            Candidates::look_at_components,
-            Candidates::look_whether_they_sleep,
-            Candidates::look_at_half_channels,
-        ]));
-    });
+    const EARLY: Plan = planted(&[
+        Candidates::look_at_components,
+        Candidates::look_whether_they_sleep,
+        Candidates::look_at_half_channels,
+    ]);
+    check(3, || short_connection(&EARLY));
 }
 
 /// Nobody looks again at all.
 #[test]
-#[should_panic(expected = "stopped")]
+#[should_panic(expected = "woken was stopped")]
 fn loom_canary_a_single_look_is_found() {
-    check(3, || token(planted(&[])));
+    const SINGLE: Plan = planted(&[]);
+    check(3, || token(&SINGLE));
 }
 
-/// The steps that ship, and a first look that sees no references: that one only spares work.
+/// The steps that ship, after a first look that sees no references: that one only spares work.
 #[test]
 fn loom_the_first_look_need_not_see_references() {
-    check(3, || connection(planted(STEPS)));
-    check(3, || short_connection(planted(STEPS)));
+    const BLIND: Plan = planted(PLAN.steps);
+    check(3, || connection(&BLIND));
+    check(3, || short_connection(&BLIND));
+    check(3, || gift_of_itself(&BLIND));
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::abi::Component;
 use crate::ground::options;
 use crate::ground::runtime::{self, Part};
-use crate::hooks::simulation;
+use crate::hooks::{Canary, simulation, sings};
 use crate::outside::idle;
 use crate::seats::registry;
 use crate::seats::seat::Seat;
@@ -28,20 +28,71 @@ const AT_ONCE: usize = 256;
 /// A look at the whole after the first.
 type Step = fn(&mut Candidates);
 
-/// The steps after the first look, which is at one after another, while others run. From the end of
-/// that to the beginning of the last they all slept. Nobody had a component then, so nobody gets a
+/// A collection's steps after the first look.
+struct Plan {
+    /// The first look sees no references.
+    is_blind: bool,
+    steps: &'static [Step],
+}
+
+/// The plan. The first look is at one after another, while others run. From the end of that to the
+/// beginning of the last look they all slept. Nobody had a component then, so nobody gets a
 /// half-channel from one; then nobody had a half-channel, so nobody connects one.
-const STEPS: &[Step] = &[
-    Candidates::look_at_components,
-    Candidates::look_at_half_channels,
-    Candidates::look_whether_they_sleep,
+const PLAN: Plan = Plan {
+    is_blind: false,
+    steps: &[
+        Candidates::look_at_components,
+        Candidates::look_at_half_channels,
+        Candidates::look_whether_they_sleep,
+    ],
+};
+
+const fn planted(steps: &'static [Step]) -> Plan {
+    Plan {
+        is_blind: true,
+        steps,
+    }
+}
+
+/// Wrong plans, which simulations and models must find.
+const PLANTED: [(Canary, Plan); 4] = [
+    (
+        Canary::ComponentsNotLookedAt,
+        planted(&[
+            Candidates::look_at_half_channels,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::HalfChannelsNotLookedAt,
+        planted(&[
+            Candidates::look_at_components,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::HalfChannelsFirst,
+        planted(&[
+            Candidates::look_at_half_channels,
+            Candidates::look_at_components,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::NoLastLook,
+        planted(&[
+            Candidates::look_at_components,
+            Candidates::look_at_half_channels,
+        ]),
+    ),
 ];
 
 /// Stops all components that nobody alive can ever wake; returns their number. Takes time in
 /// proportion to the components that wait.
 pub(crate) fn collect() -> usize {
+    let planted = PLANTED.iter().find(|(canary, _)| sings(*canary));
     // SAFETY: each comes with a reference.
-    unsafe { collect_of(all(), STEPS) }
+    unsafe { collect_of(all(), planted.map_or(&PLAN, |(_, plan)| plan)) }
 }
 
 /// Running components, with a reference to each.
@@ -58,16 +109,18 @@ fn all() -> Vec<*const Seat> {
     }
 }
 
-/// Stops those of these components that nobody else can ever wake, after these steps.
+/// Stops those of these components that nobody else can ever wake, by this plan.
 ///
 /// # Safety
 /// Each has a reference of the caller's, which goes with it.
-unsafe fn collect_of(seats: Vec<*const Seat>, steps: &[Step]) -> usize {
+unsafe fn collect_of(seats: Vec<*const Seat>, plan: &Plan) -> usize {
     // SAFETY: as the caller promises.
-    let mut candidates = unsafe { Candidates::look(seats) };
-    for step in steps {
+    let mut candidates = unsafe { Candidates::look(seats, plan.is_blind) };
+    for step in plan.steps {
+        simulation::meanwhile();
         step(&mut candidates);
     }
+    simulation::meanwhile();
     candidates.stop()
 }
 
