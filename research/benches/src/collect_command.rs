@@ -1,5 +1,5 @@
-//! Measures the collection of components: how soon a million are gone, whether a server that forgets
-//! its clients stays small, and what collections cost where nothing is garbage.
+//! Measures the collection of components: how soon a million are gone, whether a server that
+//! forgets its clients stays small, and what collections cost where nothing is garbage.
 
 use hearth_benches::measure::{in_turn, peak, pin, run, undisturbed};
 use hearth_benches::peers::build_insense;

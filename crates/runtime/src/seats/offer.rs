@@ -15,9 +15,9 @@
 //! `open`, `open_outside` and `rest` are the component's own; the others belong to the thread that
 //! wins the transition. *Read* is a short stay of *Open* and *Held*: a collector reads what the
 //! parked component refers to, and whoever wants to win or interrupt the offer waits until it has
-//! ended ([`OfferState::read`]). From *Matched* until *Completed*, and from *Interrupted*, only the winner
-//! may touch the component, and it must wake the component exactly once. The word carries the
-//! number of the operation (its *round*), so that a ticket of an earlier one claims nothing.
+//! ended ([`OfferState::read`]). From *Matched* until *Completed*, and from *Interrupted*, only the
+//! winner may touch the component, and it must wake the component exactly once. The word carries
+//! the number of the operation (its *round*), so that a ticket of an earlier one claims nothing.
 
 use crate::ground::sync::{AtomicU64, Ordering, fence, yield_now};
 

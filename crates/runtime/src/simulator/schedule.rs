@@ -31,9 +31,11 @@ pub(super) enum Kind {
     Look,
     /// A worker without work that falls asleep.
     Sleep,
+    /// A collection between two steps.
+    Collect,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Worker, "worker"),
     (Kind::Component, "component"),
     (Kind::Pause, "pause"),
@@ -41,6 +43,7 @@ const KINDS: [(Kind, &str); 7] = [
     (Kind::Place, "place"),
     (Kind::Look, "look"),
     (Kind::Sleep, "sleep"),
+    (Kind::Collect, "collect"),
 ];
 
 /// Odds with which a seed may make a kind of decision deviate: once in this many. The seed selects
@@ -94,7 +97,15 @@ impl Schedule {
             return Schedule::of(Source::Plain);
         }
         let mut state = scramble(seed);
-        let odds = std::array::from_fn(|_| ODDS[(draw(&mut state) % ODDS.len() as u64) as usize]);
+        // Collections came later: the seeds of programs without them keep their schedules.
+        let mut of_collections = scramble(!seed);
+        let odds = KINDS.map(|(kind, _)| {
+            let state = match kind {
+                Kind::Collect => &mut of_collections,
+                _ => &mut state,
+            };
+            ODDS[(draw(state) % ODDS.len() as u64) as usize]
+        });
         Schedule::of(Source::Seed { state, odds })
     }
 

@@ -30,7 +30,7 @@ mod wiring;
 #[cfg(all(test, loom))]
 mod loom_servers;
 #[cfg(all(test, loom))]
-mod loom_tests;
+pub(crate) mod loom_tests;
 #[cfg(all(test, loom))]
 mod loom_workers;
 

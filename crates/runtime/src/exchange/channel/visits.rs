@@ -10,8 +10,8 @@ use crate::abi::Component;
 use crate::exchange::carrier::{self, Hold, Worker, home_of};
 use crate::seats::waiting;
 
-/// Looks under one leave, during which the worker's components cannot meet. A look at an object that
-/// is in no cache takes up to a microsecond.
+/// Looks under one leave, during which the worker's components cannot meet. A look at an object
+/// that is in no cache takes up to a microsecond.
 const AT_ONCE: u32 = 64;
 
 /// A round of visits. The caller has no leave beside it, and locks no hub.

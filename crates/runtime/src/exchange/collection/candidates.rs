@@ -11,6 +11,7 @@ use crate::exchange::channel::{self, Channel};
 use crate::exchange::values::trace::{Found, Tracer};
 use crate::exchange::{block, component};
 use crate::ground::sync::{Ordering, fence};
+use crate::hooks::simulation;
 use crate::seats::offer::Sleep;
 use crate::seats::registry::{self, Retained};
 use crate::seats::seat::{Seat, Waiting, seat_of};
@@ -96,6 +97,8 @@ pub(super) struct Candidates {
     /// Nodes of the graph that are connected to where a candidate waits; None is somebody outside.
     wakers: Vec<(Option<usize>, u32)>,
     index: Index,
+    /// All that is known was taken into account.
+    is_searched: bool,
     visits: Visits,
     tracer: Tracer,
 }
@@ -144,7 +147,12 @@ impl Candidates {
     pub(super) unsafe fn look(mut seats: Vec<Retained>) -> Candidates {
         seats.sort_by_key(|one| one.id);
         let mut candidates = Candidates::default();
-        for seats in seats.chunks(AT_ONCE) {
+        let at_once = match simulation::is_on() {
+            true => 1,
+            false => AT_ONCE,
+        };
+        for seats in seats.chunks(at_once) {
+            simulation::meanwhile();
             // SAFETY: as the caller promises.
             unsafe { candidates.look_at_some(seats) };
         }
@@ -160,6 +168,7 @@ impl Candidates {
         let seats = seats.iter().map(|one| unsafe { &*one.seat });
         let asleep: Vec<_> = seats.map(|seat| (seat, self.fall_asleep(seat))).collect();
         self.visits.pause();
+        simulation::meanwhile();
         // A component that waits and is not at work here has not only begun to wait: its code has
         // come to its end. It does not run again in the same sleep.
         let at_work = carrier::at_work();
@@ -195,7 +204,8 @@ impl Candidates {
     unsafe fn read(&mut self, seat: &Seat, sleep: Sleep, at_work: &[*mut Component]) -> bool {
         let component = seat.component();
         let is_quiet = match carrier::home_of(component).is_null() {
-            true => seat.parker.sleeps(),
+            // A model's components have no code.
+            true => cfg!(loom) || seat.parker.sleeps(),
             false => !at_work.contains(&component),
         };
         if !is_quiet {
@@ -282,6 +292,7 @@ impl Candidates {
             one.references = i64::from(one.seat().references()) - i64::from(OF_A_SEAT);
         }
         after_all_of_it();
+        self.is_searched = false;
     }
 
     /// The third: the references to half-channels are counted, and whom those are connected to at
@@ -327,13 +338,12 @@ impl Candidates {
 
     /// The fourth: each still sleeps.
     pub(super) fn look_whether_they_sleep(&mut self) {
-        let mut is_any_awake = false;
         for one in self.all.iter_mut().filter(|one| !one.is_live) {
             one.is_live = one.seat().state.sleep() != Some(one.sleep);
-            is_any_awake |= one.is_live;
+            self.is_searched &= !one.is_live;
         }
         after_all_of_it();
-        if is_any_awake {
+        if !self.is_searched {
             self.find_live();
         }
     }
@@ -392,6 +402,7 @@ impl Candidates {
         for (one, is_live) in self.all.iter_mut().zip(graph.live()) {
             one.is_live = is_live;
         }
+        self.is_searched = true;
     }
 
     /// The index of the first half-channel of a candidate, or the number of all.

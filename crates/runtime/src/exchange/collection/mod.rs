@@ -4,6 +4,10 @@
 //! stand still.
 
 mod candidates;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod oracles;
 mod search;
 
 use std::sync::Mutex;
@@ -17,7 +21,7 @@ use crate::exchange::{block, component};
 use crate::ground::options::{self, Collect};
 use crate::ground::runtime::{self, Part};
 use crate::ground::sync::lock_std as lock;
-use crate::hooks::simulation;
+use crate::hooks::{Canary, simulation, sings};
 use crate::outside::idle;
 use crate::recording;
 use crate::seats::registry::{self, Retained};
@@ -35,6 +39,12 @@ const BYTES_MIN: usize = 64 << 20;
 /// Growth since the last collection, as a multiple of what was left, at which the next begins: so
 /// all collections together cost a constant for each component made.
 const GROWTH: usize = 2;
+/// Growth during a collection, as a multiple of the number at which it began, from which on whoever
+/// makes another component is delayed: otherwise more might be made than can be collected.
+const LIMIT: usize = 3;
+/// The delay: less than a worker may be held up for. Others end meanwhile, about as many as were
+/// stopped together.
+const DELAY: Duration = Duration::from_micros(100);
 /// Stack of a thread that collects; frames nest as calls do in the text of a program.
 const STACK_BYTES: usize = 1 << 20;
 /// Time that those stopped last are waited for before the next are stopped.
@@ -42,10 +52,65 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// Time between two looks at whether they have ended.
 const LOOK_EVERY: Duration = Duration::from_micros(10);
 
+/// A look at the whole after the first.
+type Step = fn(&mut Candidates);
+
+/// A collection's steps after the first look.
+struct Plan(&'static [Step]);
+
+/// The plan. The first look is at one after another, while others run. From the end of it to the
+/// beginning of the last they all slept, and what they hold stayed the same. Nobody else had a
+/// component then, so nobody gets a half-channel from one; then nobody else had a half-channel, so
+/// nobody connects one.
+const PLAN: Plan = Plan(&[
+    Candidates::look_at_components,
+    Candidates::look_at_half_channels,
+    Candidates::look_whether_they_sleep,
+]);
+
+const fn planted(steps: &'static [Step]) -> Plan {
+    Plan(steps)
+}
+
+/// Wrong plans, which simulations and models must find.
+const PLANTED: [(Canary, Plan); 4] = [
+    (
+        Canary::ComponentsNotLookedAt,
+        planted(&[
+            Candidates::look_at_half_channels,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::HalfChannelsNotLookedAt,
+        planted(&[
+            Candidates::look_at_components,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::HalfChannelsFirst,
+        planted(&[
+            Candidates::look_at_half_channels,
+            Candidates::look_at_components,
+            Candidates::look_whether_they_sleep,
+        ]),
+    ),
+    (
+        Canary::NoLastLook,
+        planted(&[
+            Candidates::look_at_components,
+            Candidates::look_at_half_channels,
+        ]),
+    ),
+];
+
 /// Held while candidates are looked at: two collectors would take each other for somebody alive.
 static LOOKING: Part<Mutex<()>> = Part::new(Mutex::default);
 /// A collection by threshold is under way.
 static UNDER_WAY: Part<AtomicBool> = Part::new(AtomicBool::default);
+/// Running components from which on the next one begins.
+static COMPONENTS: Part<AtomicUsize> = Part::new(|| AtomicUsize::new(COMPONENTS_MIN));
 /// Bytes of heaps from which on the next one begins.
 static BYTES: Part<AtomicUsize> = Part::new(|| AtomicUsize::new(BYTES_MIN));
 
@@ -67,11 +132,17 @@ impl Garbage {
     /// Looks at all components. Takes time in proportion to their number.
     fn find() -> Garbage {
         let since = Instant::now();
-        let _looking = lock(&LOOKING);
-        let seats = all();
+        // In a simulation a component may collect in the middle of a collection, on one thread.
+        let looking = match simulation::is_on() {
+            true => LOOKING.try_lock().ok(),
+            false => Some(lock(&LOOKING)),
+        };
+        let seats = looking.as_ref().map(|_| all()).unwrap_or_default();
         let looked = seats.len();
+        let planted = PLANTED.iter().find(|(canary, _)| sings(*canary));
+        let plan = planted.map_or(&PLAN, |(_, plan)| plan);
         // SAFETY: each comes with a reference.
-        let (seats, held_max) = unsafe { garbage_among(seats) };
+        let (seats, held_max) = unsafe { garbage_among(seats, plan) };
         Garbage {
             live: looked - seats.len(),
             seats,
@@ -88,7 +159,7 @@ impl Garbage {
             // SAFETY: alive by the reference; another is added, which goes with `before`.
             let last = unsafe { &**last };
             last.retain();
-            self.stop_some(seats);
+            stop_some(seats);
             // The others of its worker end before it.
             if let Some(before) = before.replace(last) {
                 wait_until_ended(before);
@@ -102,7 +173,7 @@ impl Garbage {
 
     /// Stops all at once.
     fn stop_now(self) {
-        self.stop_some(&self.seats);
+        stop_some(&self.seats);
         self.tell();
     }
 
@@ -112,20 +183,21 @@ impl Garbage {
             recorder.collected(self.seats.len() as u64, took as u64, held as u64);
         }
     }
+}
 
-    fn stop_some(&self, seats: &[*const Seat]) {
-        for &seat in seats {
-            // SAFETY: alive by the reference; what it waited at was made an offer.
-            unsafe {
-                component::stop_offering(&*seat);
-                block::release((*seat).component());
-            }
+/// Stops components that were garbage, and releases the reference to each.
+fn stop_some(seats: &[*const Seat]) {
+    for &seat in seats {
+        // SAFETY: alive by the reference; what it waited at was made an offer.
+        unsafe {
+            component::stop_offering(&*seat);
+            block::release((*seat).component());
         }
     }
 }
 
-/// Waits until a component has ended that was stopped, but not for ever: its worker may be busy. The
-/// caller has the only other reference, which goes with it.
+/// Waits until a component has ended that was stopped, but not for ever: its worker may be busy.
+/// The caller has the only other reference, which goes with it.
 fn wait_until_ended(seat: &Seat) {
     let since = Instant::now();
     while seat.references() > 1 && since.elapsed() < PATIENCE {
@@ -142,23 +214,48 @@ fn all() -> Vec<Retained> {
     seats
 }
 
-/// Those of these components that nobody else can ever wake, with the longest time for which a
-/// worker could not use its half-channels meanwhile.
+/// Those of these components that nobody else can ever wake, by this plan, with the longest time
+/// for which a worker could not use its half-channels meanwhile.
 ///
 /// # Safety
 /// Each has a reference of the caller's, which goes with it.
-unsafe fn garbage_among(seats: Vec<Retained>) -> (Vec<*const Seat>, Duration) {
-    // The first look is at one after another, while others run. From the end of it to the beginning
-    // of the last they all slept, and what they hold stayed the same. Nobody else had a component
-    // then, so nobody gets a half-channel from one; then nobody else had a half-channel, so nobody
-    // connects one.
+unsafe fn garbage_among(seats: Vec<Retained>, plan: &Plan) -> (Vec<*const Seat>, Duration) {
     // SAFETY: as the caller promises.
     let mut candidates = unsafe { Candidates::look(seats) };
-    candidates.look_at_components();
-    candidates.look_at_half_channels();
-    candidates.look_whether_they_sleep();
+    for step in plan.0 {
+        simulation::meanwhile();
+        step(&mut candidates);
+    }
+    simulation::meanwhile();
     let held_max = candidates.longest_hold();
     (candidates.into_garbage(), held_max)
+}
+
+/// Stops those of these components that nobody else can ever wake; returns their number.
+///
+/// # Safety
+/// Each has a reference of the caller's, which goes with it.
+#[cfg(all(test, loom))]
+unsafe fn collect_of(seats: Vec<*const Seat>, plan: &Plan) -> usize {
+    // SAFETY: alive by the references.
+    let retained = |seat: *const Seat| unsafe {
+        Retained {
+            seat,
+            id: (*seat).id,
+        }
+    };
+    // SAFETY: as the caller promises.
+    let (garbage, _) = unsafe { garbage_among(seats.into_iter().map(retained).collect(), plan) };
+    stop_some(&garbage);
+    garbage.len()
+}
+
+/// Stops all components that nobody alive can ever wake, at once; returns their number.
+pub(crate) fn collect() -> usize {
+    let garbage = Garbage::find();
+    let count = garbage.seats.len();
+    garbage.stop_now();
+    count
 }
 
 /// Called when the first carrier starts: says when collections begin by themselves.
@@ -185,10 +282,16 @@ pub(crate) fn start() {
     }
 }
 
-/// Called when there are many components: collects, on a thread of its own.
+/// Called when there are many components: collects, on a thread of its own. If one is at it and
+/// there are far more by now, delays the caller.
 #[cold]
 pub(crate) fn grown() {
+    let limit = LIMIT * COMPONENTS.load(Ordering::Relaxed);
     if UNDER_WAY.swap(true, Ordering::Relaxed) {
+        if registry::running() >= limit {
+            thread::sleep(DELAY);
+        }
+        registry::tell_from(limit);
         return;
     }
     // Where all wait, it is a deadlock and reported as one.
@@ -196,6 +299,7 @@ pub(crate) fn grown() {
         UNDER_WAY.store(false, Ordering::Relaxed);
         return;
     }
+    registry::tell_from(limit);
     let collects = || {
         let garbage = Garbage::find();
         let live = garbage.live;
@@ -210,8 +314,10 @@ pub(crate) fn grown() {
 /// Ends a collection by threshold: says when the next begins.
 fn ends(live: usize) {
     BYTES.store((heap::held() * GROWTH).max(BYTES_MIN), Ordering::Relaxed);
+    let components = (live * GROWTH).max(COMPONENTS_MIN);
+    COMPONENTS.store(components, Ordering::Relaxed);
     UNDER_WAY.store(false, Ordering::Relaxed);
-    registry::tell_from((live * GROWTH).max(COMPONENTS_MIN));
+    registry::tell_from(components);
     idle::leave();
 }
 

@@ -1,7 +1,8 @@
 //! The search for those that somebody alive can wake, on plain numbers.
 //!
-//! A *node* is somebody who waits: a component that may be garbage. Everybody else is *outside*,
-//! and alive. An edge leads from a waker to those whom it can wake. There are three kinds:
+//! A *node* is a component that waits, and may be garbage; a half-channel that is no port is one,
+//! too, which wakes by being in somebody's hands. Everybody else is *outside*, and alive. An edge
+//! leads from a waker to those whom it can wake. There are three kinds:
 //!
 //! - by a *connection*: [`Graph::wakes`], or [`Graph::wakes_from_outside`] for a waker outside;
 //! - by a *reference to a half-channel* of a node, or to the *component* itself:
