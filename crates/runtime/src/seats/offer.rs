@@ -140,7 +140,8 @@ impl OfferState {
         self.word
             .compare_exchange(sleep.0, reads, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            .then_some(Reading { state: self, sleep })
+            // Made only then: its end opens the offer again.
+            .then(|| Reading { state: self, sleep })
     }
 
     /// Idle → Open. The caller checks for a stop request afterwards: a fence orders this store

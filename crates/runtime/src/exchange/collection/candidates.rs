@@ -305,6 +305,17 @@ impl Candidates {
             half.count_references(OF_A_FREE_ONE);
         }
         after_all_of_it();
+        self.look_at_connections();
+    }
+
+    /// The third with a fault: as if nobody else had a half-channel.
+    pub(super) fn overlook_half_channels(&mut self) {
+        self.holds
+            .retain(|(_, target)| matches!(target, Target::Component(_)));
+        self.look_at_connections();
+    }
+
+    fn look_at_connections(&mut self) {
         let mut visits = std::mem::take(&mut self.visits);
         let mut wakers = Vec::new();
         for &(index, target) in &self.waits {

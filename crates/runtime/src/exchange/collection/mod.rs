@@ -85,6 +85,7 @@ const PLANTED: [(Canary, Plan); 4] = [
         Canary::HalfChannelsNotLookedAt,
         planted(&[
             Candidates::look_at_components,
+            Candidates::overlook_half_channels,
             Candidates::look_whether_they_sleep,
         ]),
     ),
