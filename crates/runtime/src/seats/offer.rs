@@ -259,3 +259,22 @@ impl OfferState {
         self.word.store(word(0, Stage::Idle), Ordering::Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_that_comes_too_late_changes_nothing() {
+        let state = OfferState::new();
+        state.open(1);
+        let sleep = state.sleep().expect("it waits");
+        let reading = state.read(sleep).expect("it sleeps");
+        assert!(state.read(sleep).is_none(), "one reads at a time");
+        drop(reading);
+        let claim = state.claim().expect("nobody else claims");
+        state.complete(claim);
+        assert!(state.read(sleep).is_none());
+        assert_eq!(state.stage(), Stage::Completed);
+    }
+}
