@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HEARTH_ABI 5
+#define HEARTH_ABI 6
 
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -34,6 +34,7 @@ typedef struct hearth_component_type hearth_component_type;
 typedef struct hearth_channel hearth_channel; /* a half-channel; opaque */
 typedef struct hearth_worker hearth_worker;   /* resumes components, one a core */
 typedef struct hearth_type hearth_type;
+typedef struct hearth_tracer hearth_tracer;   /* collects references; opaque */
 
 /* How a step ended. */
 typedef enum { HEARTH_DONE = 0, HEARTH_BLOCKED = 1, HEARTH_RAISED = 2 } hearth_step;
@@ -187,6 +188,10 @@ struct hearth_component_type {
     hearth_step (*resume)(hearth_component *self);
     /* Releases members and all that frames still hold; ports are the runtime's. */
     void (*destroy)(hearth_component *self);
+    /* Tells which components and half-channels members and frames refer to, by hearth_trace, once
+     * for each counted reference; fewer may be told, but not more. The component is parked. NULL:
+     * it may refer to anything, and be woken by anybody. */
+    void (*trace)(hearth_component *self, hearth_tracer *tracer);
     uint32_t port_count;
     const hearth_port *ports;
     bool service; /* part of the prelude: does not keep the program alive, not reported */
@@ -276,6 +281,10 @@ static inline int hearth_string_compare(const hearth_string *a, const hearth_str
     int order = memcmp(a->text, b->text, shorter);
     return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
 }
+
+/* Tells a tracer of a counted reference, which may be NULL, and of all in the object behind it. */
+void hearth_trace(hearth_tracer *tracer, const hearth_type *type, void *value);
+void hearth_trace_held(hearth_tracer *tracer, const hearth_held *held);
 
 /* Division wraps like everything else: INT32_MIN / -1 is INT32_MIN. The divisor is not 0. */
 static inline int32_t hearth_divide(int32_t a, int32_t b) { return b == -1 ? -a : a / b; }

@@ -26,6 +26,12 @@ pub struct Worker {
     rest: [u8; 0],
 }
 
+/// A collector of references, private to the runtime.
+#[repr(C)]
+pub struct Tracer {
+    rest: [u8; 0],
+}
+
 /// A half-channel, beginning as in the header; the rest is private to the runtime.
 #[repr(C)]
 pub struct Channel {
@@ -33,7 +39,7 @@ pub struct Channel {
 }
 
 /// The version of the contract.
-pub const ABI: u32 = 5;
+pub const ABI: u32 = 6;
 
 /// A step's ending.
 #[repr(C)]
@@ -317,6 +323,7 @@ pub struct ComponentType {
     pub size: usize,
     pub resume: unsafe extern "C" fn(*mut Component) -> Step,
     pub destroy: Option<unsafe extern "C" fn(*mut Component)>,
+    pub trace: Option<unsafe extern "C" fn(*mut Component, *mut Tracer)>,
     pub port_count: u32,
     pub ports: *const Port,
     pub service: bool,

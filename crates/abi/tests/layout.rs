@@ -86,7 +86,7 @@ fn header_and_mirror_agree() {
             "name" = name, "direction" = direction, "payload" = payload, "offset" = offset,
         }
         "hearth_component_type" = abi::ComponentType {
-            "name" = name, "size" = size, "resume" = resume, "destroy" = destroy,
+            "name" = name, "size" = size, "resume" = resume, "destroy" = destroy, "trace" = trace,
             "port_count" = port_count, "ports" = ports, "service" = service,
             "declared" = declared, "heap_bytes" = heap_bytes, "heap_largest" = heap_largest,
         }

@@ -4,10 +4,11 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use support::{Outcome, empty_folder, hearth, outcome};
+use support::{Outcome, empty_folder, hearth, outcome, root};
 
 /// Two components: one makes arrays and sends each away for good, the other reads and drops them.
 /// How many is the first line of input.
@@ -108,8 +109,13 @@ fn the_ways_give_the_same_answers() {
     }
 }
 
-/// Runs a program that may have so many KiB of data.
-fn under_limit(program: &PathBuf, input: &str, limit_kib: u32) -> Outcome {
+/// Runs a program that may have so many KiB of data, with these variables.
+fn under_limit(
+    program: &PathBuf,
+    input: &str,
+    limit_kib: u32,
+    variables: &[(&str, &str)],
+) -> Outcome {
     let built = program.with_extension("built");
     let mut build = hearth();
     build.arg("build").arg(program).arg("-o").arg(&built);
@@ -125,7 +131,7 @@ fn under_limit(program: &PathBuf, input: &str, limit_kib: u32) -> Outcome {
         .arg("-c")
         .arg(format!("ulimit -d {limit_kib} && exec \"$0\""))
         .arg(&built)
-        .env("HEARTH_WORKERS", "1");
+        .envs(variables.iter().copied());
     outcome(&mut limited, Some(input.as_bytes())).expect("it ends")
 }
 
@@ -134,7 +140,7 @@ fn memory_comes_back() {
     // 200,000 arrays of 416 bytes are 80 MB, and as many heaps of a page 800 MB.
     for (name, text, sum) in [("moved", MOVED, "20000100000"), ("short", SHORT, "900000")] {
         let program = written(name, text);
-        let ran = under_limit(&program, "200000\n", 60_000);
+        let ran = under_limit(&program, "200000\n", 60_000, &[("HEARTH_WORKERS", "1")]);
         let sum = sum.parse::<i64>().expect("a number") as i32;
         assert_eq!(
             (ran.code(), ran.stdout, ran.stderr.as_str()),
@@ -142,6 +148,37 @@ fn memory_comes_back() {
             "{name}"
         );
     }
+}
+
+/// A server makes a component for each client and forgets it: 5 KiB each. With
+/// `HEARTH_TEST_DEEP=1`, ten million.
+#[test]
+fn a_server_that_forgets_its_clients_stays_small() {
+    const CLIENTS: &str = "clients = 50000\n";
+    let example = root().join("examples/09-forgotten-clients.isf");
+    let text = fs::read_to_string(example).expect("the example is there");
+    assert!(text.contains(CLIENTS), "{text}");
+    let serving = |name, clients: u32| {
+        let line = format!("clients = {clients}\n");
+        written(name, &text.replace(CLIENTS, &line))
+    };
+    let many = match env::var_os("HEARTH_TEST_DEEP") {
+        Some(_) => 10_000_000,
+        None => 100_000,
+    };
+    for workers in ["1", "2"] {
+        let program = serving("forgotten", many);
+        let ran = under_limit(&program, "", 200_000, &[("HEARTH_WORKERS", workers)]);
+        let sum: u32 = (1..=many).map(|client| client % 7).sum();
+        assert_eq!(
+            (ran.code(), ran.stdout, ran.stderr.as_str()),
+            (Some(0), format!("{sum}\n"), ""),
+            "{workers} workers"
+        );
+    }
+    let program = serving("remembered", 100_000);
+    let ran = under_limit(&program, "", 200_000, &[("HEARTH_COLLECT", "off")]);
+    assert_ne!(ran.code(), Some(0), "the limit is no limit");
 }
 
 /// The value of a field of a line of the log.

@@ -363,6 +363,12 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
         let carrier = ["--workers=2", "--place=spread"];
         check_run_carried(case, has_warnings, &carrier, &[OFTEN])
             .map_err(|found| format!("collected: {found}"))?;
+        if !takes_time {
+            for seed in ["--simulate=1", "--simulate=2"] {
+                check_run_carried(case, has_warnings, &[seed], &[OFTEN])
+                    .map_err(|found| format!("collected with {seed}: {found}"))?;
+            }
+        }
     }
     if case.is_detached_often {
         for carrier in [

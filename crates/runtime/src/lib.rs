@@ -102,6 +102,7 @@ pub mod c {
     pub use crate::exchange::values::object::{
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
     };
+    pub use crate::exchange::values::trace::{hearth_trace, hearth_trace_held};
     #[cfg(not(loom))]
     pub use crate::futures::{
         Grain, Record, Rounds, hearth_await, hearth_beside, hearth_grain_now,

@@ -53,6 +53,12 @@ pub(crate) mod header {
     pub(crate) const FAILURE_BYTES: usize = 21;
     /// Number of components in the ring of a deadlock, of which the first are kept.
     pub(crate) const CYCLE: usize = 22;
+    /// Number of collections; of components that they ended; their nanoseconds; the most for which
+    /// one held up a worker.
+    pub(crate) const COLLECTIONS: usize = 23;
+    pub(crate) const COLLECTED: usize = 24;
+    pub(crate) const COLLECTING_NS: usize = 25;
+    pub(crate) const COLLECTING_HELD_NS: usize = 26;
 }
 pub(crate) const HEADER: usize = 512;
 
@@ -144,6 +150,9 @@ pub(crate) const REMARKS: usize = MOVES + MOVES_MAX * MOVE;
 pub(crate) const REMARKS_MAX: usize = 256;
 pub(crate) const REMARK: usize = 64;
 pub(crate) const REMARK_BYTES: usize = (REMARK - 2) * 8;
+
+/// Beginning of remarks about collections.
+pub(crate) const COLLECTED: &str = "collected ";
 
 /// Texts of failures: uncaught exceptions, a deadlock's report.
 pub(crate) const FAILURES: usize = REMARKS + REMARKS_MAX * REMARK;

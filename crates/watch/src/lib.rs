@@ -39,4 +39,6 @@ pub mod trace;
 
 pub use layout::{COMPONENTS_MAX, Carrying, NAME, NO_WORKER, State, Wait, bytes_for};
 pub use recorder::{Made, Recorder};
-pub use recording::{Component, Ending, Event, Happening, Port, Recording, Remark, Unfit, Worker};
+pub use recording::{
+    Collected, Component, Ending, Event, Happening, Port, Recording, Remark, Unfit, Worker,
+};

@@ -21,10 +21,10 @@ use hearth_sys::clock::{Source, Stamps};
 use hearth_sys::{Linux, Refused, shared};
 
 use crate::layout::{
-    Between, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX, Carrying, FAILURE_WORDS,
-    FAILURES, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX, NAMES, NO_WORKER, PORT, PORTS,
-    PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS,
-    WORKERS_MAX, Wait, chunks_in, component, event, header, port, worker,
+    Between, COLLECTED, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX, Carrying,
+    FAILURE_WORDS, FAILURES, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX, NAMES, NO_WORKER, PORT,
+    PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State, VERSION, WORKER,
+    WORKERS, WORKERS_MAX, Wait, chunks_in, component, event, header, port, worker,
 };
 use crate::pen;
 
@@ -419,6 +419,23 @@ impl Recorder {
         }
         self.word(header::CYCLE)
             .store(ids.len() as u64, Ordering::Release);
+    }
+
+    /// Records a collection of components that nobody could wake: how many it ended, the
+    /// nanoseconds that it took, and the most for which it held up a worker. With a remark, unless
+    /// there were none.
+    pub fn collected(&self, components: u64, ns: u64, held_ns_max: u64) {
+        self.word(header::COLLECTING_HELD_NS)
+            .fetch_max(held_ns_max, Ordering::Relaxed);
+        self.add(header::COLLECTED, components);
+        self.add(header::COLLECTING_NS, ns);
+        self.add(header::COLLECTIONS, 1);
+        if components > 0 {
+            let ms = ns as f64 / 1e6;
+            self.remark(&format!(
+                "{COLLECTED}{components} components that nobody could wake, in {ms:.1} ms"
+            ));
+        }
     }
 
     fn write_text(&self, from: usize, text: &str) {

@@ -8,10 +8,11 @@ use hearth_sys::Linux;
 use hearth_sys::clock::{Source, Stamps};
 
 use crate::layout::{
-    Between, CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX, Carrying,
-    EVENTS_A_CHUNK, FAILURE_WORDS, FAILURES, HEADER, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX,
-    NAMES, PORT, PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State,
-    VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunk, component, event, header, port, worker,
+    Between, CHUNK, CHUNKS, COLLECTED, COMPONENT, COMPONENTS, COMPONENTS_MAX, CYCLE, CYCLE_MAX,
+    Carrying, EVENTS_A_CHUNK, FAILURE_WORDS, FAILURES, HEADER, MAGIC, MOVE, MOVES, MOVES_MAX,
+    NAME_WORDS_MAX, NAMES, PORT, PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES, REMARKS,
+    REMARKS_MAX, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunk, component, event,
+    header, port, worker,
 };
 
 /// A recording's contents, all times in nanoseconds since the beginning.
@@ -50,8 +51,23 @@ pub struct Recording {
     pub cycle: Vec<u64>,
     /// Number of further components in the ring.
     pub cycle_left: u64,
+    /// Components that nobody could wake.
+    pub collected: Collected,
     /// Bytes of blocks in the one heap that all components share, if they do.
     pub heap_shared: Option<u64>,
+}
+
+/// All collections of components that nobody could wake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Number of collections.
+    pub collections: u64,
+    /// Number of components that they ended.
+    pub components: u64,
+    /// Nanoseconds that they took.
+    pub ns: u64,
+    /// The most nanoseconds for which one held up a worker.
+    pub held_ns_max: u64,
 }
 
 /// A remark about the whole program.
@@ -207,6 +223,13 @@ pub enum Unfit {
     Version(u64),
 }
 
+impl Remark {
+    /// Whether it tells of a collection; the others are the placer's.
+    pub fn is_of_collection(&self) -> bool {
+        self.text.starts_with(COLLECTED)
+    }
+}
+
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -297,6 +320,12 @@ impl Recording {
             failures: failures(read),
             cycle: cycle(read),
             cycle_left: head(header::CYCLE).saturating_sub(CYCLE_MAX as u64),
+            collected: Collected {
+                collections: head(header::COLLECTIONS),
+                components: head(header::COLLECTED),
+                ns: head(header::COLLECTING_NS),
+                held_ns_max: head(header::COLLECTING_HELD_NS),
+            },
             heap_shared: head(header::HEAP_SHARED).checked_sub(1),
         })
     }

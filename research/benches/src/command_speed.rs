@@ -28,6 +28,7 @@ pub(crate) const BENCHMARKS: [Measurement; 13] = [
     ("stm", crate::stm_command::stm),
     ("reorder", crate::reorder_command::reorder),
     ("watch", crate::watch_command::watch),
+    ("collect", crate::collect_command::collect),
 ];
 
 const LINES: usize = 100_000;

@@ -6,6 +6,7 @@
 )]
 
 mod cachet_command;
+mod collect_command;
 mod command_speed;
 mod earlier_report;
 mod embedded_command;

@@ -36,6 +36,8 @@ With --json standard output is one object:
   more         how many components have no figures of their own
   workers      {index, core, busy_ns, runs, moves}
   heap_shared_bytes  of the one heap of all components, if they share one, at the end
+  collected    what became of components that nobody could wake: {collections, components, ns,
+               held_ns_most}; the last is the most for which one collection held up a worker
   moves        the latest: {ns, what, id, from, to}: a component between workers, or its thread, or that of
                a worker, between cores
   moves_before how many there were before these

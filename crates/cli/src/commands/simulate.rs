@@ -30,9 +30,10 @@ const BEAT: Duration = Duration::from_micros(300);
 const SHRINKING_RUNS: usize = 2_000;
 const SHRINKING_TIME: Duration = Duration::from_secs(60);
 /// The first words of a schedule's lines, in the order in which they are easiest to follow.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "look",
     "sleep",
+    "collect",
     "beside",
     "component",
     "pause",

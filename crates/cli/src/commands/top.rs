@@ -356,6 +356,7 @@ fn document(recording: &Recording) -> Value {
         Some(json!({ "ns": event.ns, "what": what, "id": event.id, "from": from, "to": to }))
     });
     let remarks = recording.remarks.iter();
+    let remarks = remarks.filter(|remark| !remark.is_of_collection());
     let remarks = remarks.map(|remark| json!({ "ns": remark.ns, "text": remark.text }));
     json!({
         "process": recording.process,
@@ -368,6 +369,12 @@ fn document(recording: &Recording) -> Value {
         "more": recording.components_left,
         "workers": workers.collect::<Vec<_>>(),
         "heap_shared_bytes": recording.heap_shared,
+        "collected": {
+            "collections": recording.collected.collections,
+            "components": recording.collected.components,
+            "ns": recording.collected.ns,
+            "held_ns_most": recording.collected.held_ns_max,
+        },
         "moves": moves.collect::<Vec<_>>(),
         "moves_before": recording.moves_left,
         "placer": remarks.collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ impl Context<'_> {
     }
 
     /// The C names of a component's ports, then of its members.
-    fn field_names(&self, component: ComponentId) -> Vec<String> {
+    pub(super) fn field_names(&self, component: ComponentId) -> Vec<String> {
         let component = &self.input.program.components[component.index()];
         let mut names = LocalNames::new();
         names.named("members");
@@ -266,6 +266,7 @@ impl Context<'_> {
         for (id, component) in self.components() {
             self.emit_resume(id, component, out);
             self.emit_destroy(id, component, out);
+            self.emit_trace(id, component, out);
             self.emit_table(id, component, out);
         }
         let call = self.life_call(Role::Main, "self", "&self->frame");
@@ -418,6 +419,7 @@ impl Context<'_> {
             out,
             "static const hearth_component_type {name}_type = {{\n    .name = \"{0}\", .size = \
              sizeof({name}_component), .resume = {name}_resume, .destroy = {name}_destroy,\n    \
+             .trace = {name}_trace,\n    \
              .port_count = {1}, .ports = {ports}, .service = {2}, .declared = {{ \"{3}\", {line}, {column}, \
              \"{0}\" }},{heap}\n}};\n",
             source(component.name),

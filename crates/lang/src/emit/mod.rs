@@ -10,6 +10,7 @@ mod component;
 mod function;
 mod probes;
 mod shapes;
+mod trace;
 mod types;
 mod values;
 
@@ -20,7 +21,7 @@ use crate::core::ir::Role;
 use crate::layout::Layouts;
 use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
-use crate::tree::{ComponentId, GlobalId};
+use crate::tree::{ComponentId, GlobalId, ProcId};
 use crate::types::TypeId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -53,6 +54,10 @@ struct Context<'a> {
     copies: beside::Copies,
     /// Numbers of probes, by name.
     probes: RefCell<BTreeMap<String, usize>>,
+    /// The states in which a function waits for another one's frame, nested in its own.
+    calls: RefCell<HashMap<Role, Vec<(u32, ProcId)>>>,
+    /// Whether a function's frame has something to trace, of those asked about.
+    traced: RefCell<HashMap<Role, bool>>,
 }
 
 /// The whole C file, and the names of the probes in it.
@@ -79,6 +84,8 @@ pub fn emit(input: Lowered<'_>) -> (String, Vec<String>) {
         mentioned: RefCell::default(),
         copies: beside::Copies::of(&input),
         probes: RefCell::default(),
+        calls: RefCell::default(),
+        traced: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
     let mut texts: Vec<String> = input

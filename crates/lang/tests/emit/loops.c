@@ -1,7 +1,7 @@
 /* Made by Hearth from loops.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 6, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -211,8 +211,15 @@ static void Work_destroy(hearth_component *base)
     self->grid = NULL;
 }
 
+static void Work_trace(hearth_component *base, hearth_tracer *tracer)
+{
+    (void)base;
+    (void)tracer;
+}
+
 static const hearth_component_type Work_type = {
     .name = "Work", .size = sizeof(Work_component), .resume = Work_resume, .destroy = Work_destroy,
+    .trace = Work_trace,
     .port_count = 0, .ports = NULL, .service = false, .declared = { "loops.isf", 4, 11, "Work" },
     .heap_bytes = 720, .heap_largest = 80,
 };

@@ -1,7 +1,7 @@
 /* Made by Hearth from ping-pong.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 6, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -264,6 +264,12 @@ static void Ping_destroy(hearth_component *base)
     (void)base;
 }
 
+static void Ping_trace(hearth_component *base, hearth_tracer *tracer)
+{
+    (void)base;
+    (void)tracer;
+}
+
 static const hearth_port Ping_ports[] = {
     { "ball", 1, &type_i, offsetof(Ping_component, ball) },
     { "ack", 0, &type_b, offsetof(Ping_component, ack) },
@@ -271,6 +277,7 @@ static const hearth_port Ping_ports[] = {
 
 static const hearth_component_type Ping_type = {
     .name = "Ping", .size = sizeof(Ping_component), .resume = Ping_resume, .destroy = Ping_destroy,
+    .trace = Ping_trace,
     .port_count = 2, .ports = Ping_ports, .service = false, .declared = { "ping-pong.isf", 5, 11, "Ping" },
 };
 
@@ -312,6 +319,12 @@ static void Pong_destroy(hearth_component *base)
     (void)base;
 }
 
+static void Pong_trace(hearth_component *base, hearth_tracer *tracer)
+{
+    (void)base;
+    (void)tracer;
+}
+
 static const hearth_port Pong_ports[] = {
     { "ball", 0, &type_i, offsetof(Pong_component, ball) },
     { "ack", 1, &type_b, offsetof(Pong_component, ack) },
@@ -319,6 +332,7 @@ static const hearth_port Pong_ports[] = {
 
 static const hearth_component_type Pong_type = {
     .name = "Pong", .size = sizeof(Pong_component), .resume = Pong_resume, .destroy = Pong_destroy,
+    .trace = Pong_trace,
     .port_count = 2, .ports = Pong_ports, .service = false, .declared = { "ping-pong.isf", 17, 11, "Pong" },
 };
 

@@ -1,7 +1,7 @@
 /* Made by Hearth from references.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 6, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -298,12 +298,19 @@ static void Maker_destroy(hearth_component *base)
     self->kept = NULL;
 }
 
+static void Maker_trace(hearth_component *base, hearth_tracer *tracer)
+{
+    (void)base;
+    (void)tracer;
+}
+
 static const hearth_port Maker_ports[] = {
     { "rows", 1, &type_Ai, offsetof(Maker_component, rows) },
 };
 
 static const hearth_component_type Maker_type = {
     .name = "Maker", .size = sizeof(Maker_component), .resume = Maker_resume, .destroy = Maker_destroy,
+    .trace = Maker_trace,
     .port_count = 1, .ports = Maker_ports, .service = false, .declared = { "references.isf", 8, 11, "Maker" },
     .heap_bytes = 6432, .heap_largest = 1280,
 };

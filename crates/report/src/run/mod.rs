@@ -83,8 +83,20 @@ pub fn summary(recording: &Recording, process: Process) -> String {
         Carrying::Workers => counted(recording.workers.len(), "worker"),
         Carrying::Threads => "a thread each".to_owned(),
     };
+    let collected = recording.collected;
+    let collections = match collected.collections {
+        0 => String::new(),
+        count => format!(
+            " {} that nobody could wake ended in {}, which took {} and held up no worker for \
+             longer than {}.",
+            counted(collected.components as usize, "component"),
+            counted(count as usize, "collection"),
+            time(collected.ns),
+            time(collected.held_ns_max),
+        ),
+    };
     format!(
-        "{} on {carrier}; {}, in which components ran for {} in all; it {end}.",
+        "{} on {carrier}; {}, in which components ran for {} in all; it {end}.{collections}",
         counted(
             recording.components.len() + recording.components_left as usize,
             "component"

@@ -25,7 +25,7 @@ pub(super) fn section(recording: &Recording) -> Section {
     let remarks = recording.remarks.len() as u64 + recording.remarks_left;
     let mut section = section.text(&text).table(&said);
     if remarks > ROWS as u64 {
-        section = section.text(&format!("The placer decided {remarks} times."));
+        section = section.text(&format!("The first {ROWS} of {remarks}."));
     }
     let mut table = Table::new(&[">when", "who", "from", "to"]);
     let first = recording.moves.len().saturating_sub(ROWS);
@@ -78,7 +78,10 @@ impl Move {
 /// so that the decision that they follow from is there.
 pub fn latest(recording: &Recording, most: usize) -> Vec<String> {
     let decided = recording.remarks.last();
-    let decided = decided.map(|remark| (remark.ns, format!("placer: {}", remark.text)));
+    let decided = decided.map(|remark| match remark.is_of_collection() {
+        true => (remark.ns, remark.text.clone()),
+        false => (remark.ns, format!("placer: {}", remark.text)),
+    });
     let moves = recording.moves.iter().rev().filter_map(|event| {
         let Move { who, from, to } = Move::of(recording, event)?;
         Some((event.ns, format!("{who}: {from} to {to}")))

@@ -323,6 +323,7 @@ fn type_of(
             size: size_of::<Embedded>(),
             resume,
             destroy: Some(destroy),
+            trace: None,
             port_count: 0,
             ports: ptr::null(),
             service: settings.is_service,

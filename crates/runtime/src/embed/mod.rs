@@ -349,6 +349,8 @@ static HOOKS: Hooks = Hooks {
     all_stopped: || {},
     at_rest,
     serves: placer::tell_of_server,
+    grown: || {},
+    looks_around: || {},
     see_to_outside,
     fire_due: || timers::fire_due(timers::now()),
 };

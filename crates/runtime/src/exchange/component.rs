@@ -161,7 +161,9 @@ unsafe fn start_with(component: *mut Component, add_reference: impl FnOnce(&Seat
     let seat = unsafe { seat_of(component) };
     // The running component's own; `end` releases it.
     add_reference(seat);
-    registry::enroll(seat);
+    if registry::enroll(seat) {
+        (hooks::get().grown)();
+    }
     if exits::is_ending() || runtime::current().is_stopping() {
         // A component born while all are being stopped.
         stop(seat);
@@ -174,6 +176,14 @@ unsafe fn start_with(component: *mut Component, add_reference: impl FnOnce(&Seat
 pub(crate) fn stop(seat: &Seat) {
     attend(seat, STOP_REQUESTED);
     request_stop(seat);
+}
+
+/// Requests a component to stop that has no light wait.
+pub(crate) fn stop_offering(seat: &Seat) {
+    attend(seat, STOP_REQUESTED);
+    seat.stop.store(true, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    waits::interrupt_if_waiting(seat);
 }
 
 /// Requests a stop and interrupts the wait, if there is one.
@@ -247,27 +257,29 @@ fn drop_replaced(component: *mut Component) {
     }
 }
 
-/// Adds a reference to each half-channel of a component's ports, and returns them. None if a port
-/// denotes a half-channel of another owner.
+/// Adds a reference to each half-channel of a component's ports, and calls `tell` with them in
+/// order. False, without that, if a port denotes a half-channel of another owner.
 ///
 /// # Safety
 /// The component is alive.
-pub(crate) unsafe fn retain_ports(seat: &Seat) -> Option<Vec<*mut Channel>> {
+pub(crate) unsafe fn retain_ports(seat: &Seat, mut tell: impl FnMut(*mut Channel)) -> bool {
     let component = seat.component();
     // SAFETY: as the caller promises; the lock excludes replacement of the half-channels.
     unsafe {
         let _ports = lock(&PORTS);
         let ports = abi::ports((*component).r#type);
-        let channels: Vec<_> = ports
+        let channels = ports
             .iter()
             .map(|port| AtomicPtr::from_ptr(port_place(component, port.offset)))
-            .map(|place| place.load(Ordering::Acquire))
-            .collect();
-        if channels.iter().any(|&channel| !(*channel).is_of(seat)) {
-            return None;
+            .map(|place| place.load(Ordering::Acquire));
+        let are_own = channels.clone().all(|channel| (*channel).is_of(seat));
+        if are_own {
+            channels.for_each(|channel| {
+                (*channel).retain();
+                tell(channel);
+            });
         }
-        channels.iter().for_each(|&channel| (*channel).retain());
-        Some(channels)
+        are_own
     }
 }
 

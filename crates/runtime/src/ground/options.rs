@@ -117,8 +117,7 @@ pub(crate) struct RuntimeOptions {
     pub(crate) workers: Option<usize>,
     /// Time a component may compute, approximately, before others are served beside it.
     pub(crate) slice: Duration,
-    /// Time between collections of components that nobody can wake; none if not given.
-    pub(crate) collect_every: Option<Duration>,
+    pub(crate) collect: Collect,
     /// Time a worker without work keeps looking before it sleeps: the cost of a wake-up.
     pub(crate) patience: Duration,
     pub(crate) simulation: Option<Simulation>,
@@ -128,6 +127,15 @@ pub(crate) struct RuntimeOptions {
     /// The program is written in Rust: it has no main sequence, and the runtime neither prints for
     /// it nor ends it.
     pub(crate) is_embedded: bool,
+}
+
+/// The times at which components that nobody can wake are collected. A program may collect at any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collect {
+    Never,
+    /// When there are many more components, or there is much more memory, than after the last time.
+    AsItGrows,
+    Every(Duration),
 }
 
 /// More than the cores of any machine; each worker costs a thread.
@@ -155,7 +163,7 @@ pub(crate) const DEFAULTS: RuntimeOptions = RuntimeOptions {
     futures: Futures::Auto,
     workers: None,
     slice: Duration::from_millis(10),
-    collect_every: None,
+    collect: Collect::AsItGrows,
     // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a sleeping
     // processor takes longer.
     patience: hearth_sys::spin::WAKE_COST,
@@ -300,7 +308,16 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<RuntimeO
         options.slice = microseconds("HEARTH_SLICE", &text)?;
     }
     if let Some(text) = variable("HEARTH_COLLECT") {
-        options.collect_every = Some(microseconds("HEARTH_COLLECT", &text)?);
+        options.collect = match (text.as_str(), text.parse()) {
+            ("off", _) => Collect::Never,
+            (_, Ok(microseconds)) if microseconds > 0 => {
+                Collect::Every(Duration::from_micros(microseconds))
+            }
+            _ => {
+                let good = "off, or a number of microseconds from 1 up";
+                return Err(bad("HEARTH_COLLECT", &text, good));
+            }
+        };
     }
     if let Some(text) = variable("HEARTH_PATIENCE") {
         options.patience = match text.parse() {

@@ -12,6 +12,14 @@ pub(crate) enum Canary {
     DoubleDelivery,
     /// A receiver with several peers always serves the latest.
     Starvation,
+    /// A collection looks at references to components only once.
+    ComponentsNotLookedAt,
+    /// A collection looks at half-channels only once.
+    HalfChannelsNotLookedAt,
+    /// A collection looks at half-channels before it looks at components.
+    HalfChannelsFirst,
+    /// A collection does not look in the end whether its candidates still sleep.
+    NoLastLook,
 }
 
 /// Whether this fault is active in the running simulation.
@@ -29,6 +37,10 @@ fn named() -> Option<Canary> {
         "lost-wake-up" => Some(Canary::LostWakeUp),
         "double-delivery" => Some(Canary::DoubleDelivery),
         "starvation" => Some(Canary::Starvation),
+        "components-not-looked-at" => Some(Canary::ComponentsNotLookedAt),
+        "half-channels-not-looked-at" => Some(Canary::HalfChannelsNotLookedAt),
+        "half-channels-first" => Some(Canary::HalfChannelsFirst),
+        "no-last-look" => Some(Canary::NoLastLook),
         _ => None,
     }
 }

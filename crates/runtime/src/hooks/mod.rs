@@ -60,6 +60,10 @@ pub(crate) struct Hooks {
     pub(crate) at_rest: fn(&dyn Fn() -> bool) -> After,
     /// Called when a server's calling mode changes, with the reason.
     pub(crate) serves: fn(&Seat, Servers, String),
+    /// Called when there are many more running components than before, by one that starts another.
+    pub(crate) grown: fn(),
+    /// Called every few milliseconds while a worker is awake.
+    pub(crate) looks_around: fn(),
     /// Called when there is something outside to wait for.
     pub(crate) see_to_outside: fn(),
     /// Called when timers are due.
@@ -77,6 +81,8 @@ pub(crate) const NOTHING: Hooks = Hooks {
     all_stopped: || {},
     at_rest: |_| None,
     serves: |_, _, _| {},
+    grown: || {},
+    looks_around: || {},
     see_to_outside: || {},
     fire_due: || {},
 };

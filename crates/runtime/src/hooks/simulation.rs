@@ -40,6 +40,7 @@ pub(crate) struct Director {
     pub(crate) seed: fn() -> u64,
     pub(crate) workers: fn() -> Option<usize>,
     pub(crate) failed: fn(&Seat),
+    pub(crate) meanwhile: fn(),
 }
 
 /// Process-wide: only a compiled program is simulated, and it is the whole process.
@@ -212,5 +213,12 @@ pub(crate) fn workers() -> Option<usize> {
 pub(crate) fn failed(seat: &Seat) {
     if is_on() {
         (director().failed)(seat);
+    }
+}
+
+/// Lets workers step in the middle of a collection, as the schedule says. The caller holds no lock.
+pub(crate) fn meanwhile() {
+    if is_on() {
+        (director().meanwhile)();
     }
 }

@@ -21,6 +21,8 @@ pub(super) static HOOKS: Hooks = Hooks {
     all_stopped,
     at_rest,
     serves: placer::tell_of_server,
+    grown: collection::grown,
+    looks_around: collection::look_at_memory,
     see_to_outside,
     fire_due: || timers::fire_due(timers::now()),
 };

@@ -120,6 +120,7 @@ const fn proxy_type(
         size: size_of::<Proxy>(),
         resume,
         destroy: Some(destroy),
+        trace: None,
         port_count: 0,
         ports: ptr::null(),
         service: true,

@@ -13,11 +13,13 @@
 //! ```
 //!
 //! `open`, `open_outside` and `rest` are the component's own; the others belong to the thread that
-//! wins the transition. From *Matched* until *Completed*, and from *Interrupted*, only the winner
-//! may touch the component, and it must wake the component exactly once. The word carries the
-//! number of the operation (its *round*), so that a ticket of an earlier one claims nothing.
+//! wins the transition. *Read* is a short stay of *Open* and *Held*: a collector reads what the
+//! parked component refers to, and whoever wants to win or interrupt the offer waits until it has
+//! ended ([`OfferState::read`]). From *Matched* until *Completed*, and from *Interrupted*, only the
+//! winner may touch the component, and it must wake the component exactly once. The word carries
+//! the number of the operation (its *round*), so that a ticket of an earlier one claims nothing.
 
-use crate::ground::sync::{AtomicU64, Ordering, fence};
+use crate::ground::sync::{AtomicU64, Ordering, fence, yield_now};
 
 const TAG_BITS: u32 = 3;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
@@ -33,6 +35,7 @@ pub(crate) enum Stage {
     Outside = 4,
     Completed = 5,
     Interrupted = 6,
+    Read = 7,
 }
 
 impl Stage {
@@ -45,6 +48,7 @@ impl Stage {
             4 => Stage::Outside,
             5 => Stage::Completed,
             6 => Stage::Interrupted,
+            7 => Stage::Read,
             tag => unreachable!("an offer has no stage {tag}"),
         }
     }
@@ -68,6 +72,31 @@ impl Claim {
     }
 }
 
+/// A wait for a partner, from which nobody has woken the component: the word of that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sleep(u64);
+
+impl Sleep {
+    /// Whether it waits for a partner to come, and not for one to let it go.
+    pub(crate) fn is_open(self) -> bool {
+        Stage::of(self.0) == Stage::Open
+    }
+}
+
+/// A component that nobody wakes while this lives.
+#[must_use]
+pub(crate) struct Reading<'a> {
+    state: &'a OfferState,
+    sleep: Sleep,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        // Release: the reading happens before what the next winner does.
+        self.state.word.store(self.sleep.0, Ordering::Release);
+    }
+}
+
 /// The state word.
 pub(crate) struct OfferState {
     word: AtomicU64,
@@ -80,16 +109,39 @@ impl OfferState {
         }
     }
 
-    /// The current stage, for reports; stale at once.
+    /// The current stage, for reports; stale at once. Never *Read*.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::of(self.word.load(Ordering::Acquire))
+        Stage::of(self.seen(Ordering::Acquire))
     }
 
-    /// The number of the operation, if the offer is open. While it stays the same, the component
-    /// has not run.
-    pub(crate) fn open_round(&self) -> Option<u64> {
+    /// The word, read with this order, once no collector reads the component.
+    fn seen(&self, order: Ordering) -> u64 {
+        loop {
+            let seen = self.word.load(order);
+            if Stage::of(seen) != Stage::Read {
+                return seen;
+            }
+            yield_now();
+        }
+    }
+
+    /// The component's sleep, if it waits for a partner, open or held. While it stays the same, the
+    /// component has not run.
+    pub(crate) fn sleep(&self) -> Option<Sleep> {
         let seen = self.word.load(Ordering::Acquire);
-        (Stage::of(seen) == Stage::Open).then_some(seen >> TAG_BITS)
+        matches!(Stage::of(seen), Stage::Open | Stage::Held).then_some(Sleep(seen))
+    }
+
+    /// Keeps the component asleep while the result lives; None if this sleep is over, or another
+    /// collector reads the component.
+    pub(crate) fn read(&self, sleep: Sleep) -> Option<Reading<'_>> {
+        let reads = word(sleep.0 >> TAG_BITS, Stage::Read);
+        // Acquire pairs with the store that published. Nobody reads what this thread writes.
+        self.word
+            .compare_exchange(sleep.0, reads, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+            // Made only then: its end opens the offer again.
+            .then(|| Reading { state: self, sleep })
     }
 
     /// Idle → Open. The caller checks for a stop request afterwards: a fence orders this store
@@ -114,7 +166,7 @@ impl OfferState {
 
     /// Open → Matched, by a partner or by the component itself.
     pub(crate) fn claim(&self) -> Option<Claim> {
-        let seen = self.word.load(Ordering::Relaxed);
+        let seen = self.seen(Ordering::Relaxed);
         if Stage::of(seen) != Stage::Open {
             return None;
         }
@@ -134,15 +186,19 @@ impl OfferState {
     fn win(&self, round: u64, from: Stage, to: Stage) -> Option<Claim> {
         // Acquire pairs with the store that published; Release lets a later winner (after reopen or
         // hold) see this winner's writes.
-        self.word
-            .compare_exchange(
-                word(round, from),
-                word(round, to),
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
-            .ok()
-            .map(|_| Claim { round })
+        while let Err(seen) = self.word.compare_exchange(
+            word(round, from),
+            word(round, to),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        ) {
+            if Stage::of(seen) != Stage::Read && seen != word(round, from) {
+                return None;
+            }
+            // A collector reads the component, or has just done so.
+            self.seen(Ordering::Relaxed);
+        }
+        Some(Claim { round })
     }
 
     /// Matched → Open: the other half of a match could not be won. Check for a stop request
@@ -175,19 +231,19 @@ impl OfferState {
     }
 
     fn interrupt_from(&self, stages: &[Stage]) -> bool {
-        let mut seen = self.word.load(Ordering::Relaxed);
+        let mut seen = self.seen(Ordering::Relaxed);
         loop {
             if !stages.contains(&Stage::of(seen)) {
                 return false;
             }
             let next = word(seen >> TAG_BITS, Stage::Interrupted);
-            // A claim taken back in between fails the exchange: retry.
+            // A claim taken back in between, or a collector's look, fails the exchange: retry.
             match self
                 .word
                 .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return true,
-                Err(now) => seen = now,
+                Err(_) => seen = self.seen(Ordering::Relaxed),
             }
         }
     }
@@ -201,5 +257,24 @@ impl OfferState {
     /// Completed, Interrupted or self-Matched → Idle, by the awake component.
     pub(crate) fn rest(&self) {
         self.word.store(word(0, Stage::Idle), Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_that_comes_too_late_changes_nothing() {
+        let state = OfferState::new();
+        state.open(1);
+        let sleep = state.sleep().expect("it waits");
+        let reading = state.read(sleep).expect("it sleeps");
+        assert!(state.read(sleep).is_none(), "one reads at a time");
+        drop(reading);
+        let claim = state.claim().expect("nobody else claims");
+        state.complete(claim);
+        assert!(state.read(sleep).is_none());
+        assert_eq!(state.stage(), Stage::Completed);
     }
 }

@@ -18,13 +18,19 @@ impl Parker {
         }
     }
 
+    /// Whether its thread sleeps, or is about to: what it did before has happened.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.word.load(Ordering::Acquire) == SLEEPING
+    }
+
     /// Waits for the one `wake`. Calls `falls_asleep` once the word says so: from there on a waker
     /// counts the thread in again before it wakes it.
     pub(crate) fn wait(&self, falls_asleep: impl FnOnce()) {
         // Acquire, here and below, pairs with the Release in `wake`: makes the results visible.
+        // Release pairs with the Acquire in `sleeps`.
         if self
             .word
-            .compare_exchange(EMPTY, SLEEPING, Ordering::Acquire, Ordering::Acquire)
+            .compare_exchange(EMPTY, SLEEPING, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
         {
             falls_asleep();

@@ -22,6 +22,8 @@ struct Registry {
     first: *const Seat,
     last: *const Seat,
     running: usize,
+    /// Number of running components that [`enroll`] tells of.
+    tells_from: usize,
     /// Number of components that keep the program alive.
     users: usize,
     /// Components made, by type.
@@ -39,6 +41,7 @@ static REGISTRY: Part<Brief<Registry>> = Part::new(|| {
         first: ptr::null(),
         last: ptr::null(),
         running: 0,
+        tells_from: usize::MAX,
         users: 0,
         made: HashMap::new(),
         last_made: (0, 0),
@@ -98,21 +101,6 @@ impl Registry {
         // The mark of one that is not listed.
         seat.neighbours[0].set(seat);
     }
-
-    /// The seats behind one, or all. If that one was removed, those behind the first with a larger
-    /// number: numbers rise but for components that are started in another order than made.
-    fn behind(&self, seat: Option<&Seat>) -> *const Seat {
-        let Some(seat) = seat else { return self.first };
-        if !ptr::eq(seat.neighbours[0].get(), seat) {
-            return seat.neighbours[1].get();
-        }
-        let mut next = self.first;
-        // SAFETY: listed seats are alive, and the list is locked.
-        while let Some(one) = unsafe { next.as_ref() }.filter(|one| one.id <= seat.id) {
-            next = one.neighbours[1].get();
-        }
-        next
-    }
 }
 
 /// Assigns a new component its identity.
@@ -140,13 +128,24 @@ pub(crate) fn is_mains(id: u64) -> bool {
     id == MAIN && !options::get().is_embedded
 }
 
-/// Adds a component that starts to run.
-pub(crate) fn enroll(seat: &Seat) {
+/// Adds a component that starts to run. True, once, if so many run as [`tell_from`] says.
+#[must_use]
+pub(crate) fn enroll(seat: &Seat) -> bool {
     with(|registry| {
         registry.append(seat);
         registry.running += 1;
         registry.users += usize::from(!seat.identity().service);
-    });
+        let tells = registry.running >= registry.tells_from;
+        if tells {
+            registry.tells_from = usize::MAX;
+        }
+        tells
+    })
+}
+
+/// Has [`enroll`] tell when there are so many running components.
+pub(crate) fn tell_from(running: usize) {
+    with(|registry| registry.tells_from = running);
 }
 
 /// Removes a component that has ended. True when no other keeps the program alive.
@@ -194,19 +193,34 @@ pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     });
 }
 
-/// The next running components behind one that the caller has a reference to: at most `count`, each
-/// with a reference for the caller. If that one ends meanwhile, some may be missed or come twice.
-pub(crate) fn retain_some(behind: Option<&Seat>, count: usize) -> Vec<*const Seat> {
+/// A running component, with a reference to it.
+pub(crate) struct Retained {
+    pub(crate) seat: *const Seat,
+    pub(crate) id: u64,
+}
+
+/// Adds the next running components to a list, at most `count`, each with a reference for the
+/// caller. False if there are no more behind those that are listed, or none of the latest `count`
+/// of these still runs.
+pub(crate) fn retain_more(list: &mut Vec<Retained>, count: usize) -> bool {
     with(|registry| {
-        let mut next = registry.behind(behind);
-        let mut some = Vec::with_capacity(count);
+        let latest = &list[list.len().saturating_sub(count)..];
+        // SAFETY: each has a reference of the caller's.
+        let latest = latest.iter().rev().map(|one| unsafe { &*one.seat });
+        let is_listed = |seat: &&Seat| !ptr::eq(seat.neighbours[0].get(), *seat);
+        let mut next = match latest.clone().find(is_listed) {
+            Some(seat) => seat.neighbours[1].get(),
+            None if list.is_empty() => registry.first,
+            None => return false,
+        };
+        let before = list.len();
         // SAFETY: alive while registered, and the registry is locked.
-        while let Some(seat) = unsafe { next.as_ref() }.filter(|_| some.len() < count) {
+        while let Some(seat) = unsafe { next.as_ref() }.filter(|_| list.len() < before + count) {
             next = seat.neighbours[1].get();
             seat.retain();
-            some.push(ptr::from_ref(seat));
+            list.push(Retained { seat, id: seat.id });
         }
-        some
+        list.len() > before
     })
 }
 

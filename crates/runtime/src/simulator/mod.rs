@@ -22,8 +22,8 @@ use std::sync::{Mutex, MutexGuard};
 use crate::abi::{Component, ComponentType, Program, Site, Step, literal};
 use crate::exchange::carrier::{self, Stage};
 use crate::exchange::channel::Channel;
-use crate::exchange::{block, component, timers};
-use crate::ground::options::Policy;
+use crate::exchange::{block, collection, component, timers};
+use crate::ground::options::{Collect, Policy};
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{exits, options, output};
 use crate::hooks::simulation::{self, At, Director};
@@ -60,6 +60,8 @@ struct State {
     in_use: Vec<bool>,
     /// Components placed so far.
     placed: usize,
+    /// A collection between two steps has begun and not ended.
+    collects: bool,
     /// The failure, in a word.
     failure: Option<String>,
     /// Tells whether something is sure to come from outside at once, without any time passing.
@@ -132,6 +134,7 @@ pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool
             next_look: 0,
             in_use: vec![false; Stage::count()],
             placed: 0,
+            collects: false,
             failure: None,
             comes_soon,
         });
@@ -149,6 +152,7 @@ pub(crate) fn begin(program: &'static Program, comes_soon: fn() -> bool) -> bool
 /// The main loop of the simulator's thread.
 fn live(stage: Stage) -> ! {
     loop {
+        collect_perhaps(stage);
         if !step(stage) {
             idle(stage);
         }
@@ -159,6 +163,60 @@ fn live(stage: Stage) -> ! {
 }
 
 // ---- steps ------------------------------------------------------------------------------------
+
+/// Collects between two steps if the schedule says so, as the collector's thread would: only if
+/// the program has one, and something runs.
+fn collect_perhaps(stage: Stage) {
+    if !matches!(options::get().collect, Collect::Every(_)) {
+        return;
+    }
+    {
+        let mut state = state();
+        let runs = |worker: usize| stage.has_ready(worker) || stage.has_arrivals(worker);
+        if state.collects
+            || !(0..Stage::count()).any(runs)
+            || state.schedule.choose(Kind::Collect, 0, 2) == 0
+        {
+            return;
+        }
+        state.collects = true;
+        let worker = state.worker;
+        state.trace.add(worker, None, Event::Collects);
+    }
+    collection::collect();
+    state().collects = false;
+}
+
+/// Lets workers step in the middle of a collection, which no component is the subject of.
+fn meanwhile() {
+    let (stage, steps) = {
+        let mut state = state();
+        let stage = state.stage;
+        let able = |worker: &usize| {
+            !state.in_use[*worker] && (stage.has_ready(*worker) || stage.has_arrivals(*worker))
+        };
+        let able = (0..state.in_use.len()).filter(able).count();
+        let steps = state.schedule.choose(Kind::Beside, 0, 1 + 2 * able);
+        if steps > 0 {
+            let worker = state.worker;
+            state.trace.add(worker, None, Event::CollectorStandsBy);
+        }
+        (stage, steps)
+    };
+    step_meanwhile(stage, steps);
+}
+
+/// Does some steps in the middle of another.
+fn step_meanwhile(stage: Stage, steps: usize) {
+    for _ in 0..steps {
+        let outer = state().worker;
+        let went = step(stage);
+        state().worker = outer;
+        if !went {
+            break;
+        }
+    }
+}
 
 /// Does one step of some worker that is not in the middle of a component. False if no worker has
 /// one.
@@ -592,14 +650,7 @@ unsafe fn deed(
             }
             (stage, steps)
         };
-        for _ in 0..others_go_first {
-            let outer = state().worker;
-            let went = step(stage);
-            state().worker = outer;
-            if !went {
-                break;
-            }
-        }
+        step_meanwhile(stage, others_go_first);
         if !words.is_empty() {
             note(
                 worker,
@@ -644,4 +695,5 @@ static DIRECTOR: Director = Director {
     workers: ending::workers,
     // SAFETY: its carrier still has the component.
     failed: |seat| note_failure(|| unsafe { exceptions::uncaught_kind(seat) }),
+    meanwhile,
 };

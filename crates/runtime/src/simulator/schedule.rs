@@ -31,11 +31,13 @@ pub(super) enum Kind {
     Look,
     /// A worker without work that falls asleep.
     Sleep,
+    /// A collection between two steps.
+    Collect,
     /// A call beside the running one that another worker runs now.
     Record,
 }
 
-const KINDS: [(Kind, &str); 8] = [
+const KINDS: [(Kind, &str); 9] = [
     (Kind::Worker, "worker"),
     (Kind::Component, "component"),
     (Kind::Pause, "pause"),
@@ -43,6 +45,7 @@ const KINDS: [(Kind, &str); 8] = [
     (Kind::Place, "place"),
     (Kind::Look, "look"),
     (Kind::Sleep, "sleep"),
+    (Kind::Collect, "collect"),
     (Kind::Record, "record"),
 ];
 
@@ -97,10 +100,15 @@ impl Schedule {
             return Schedule::of(Source::Plain);
         }
         let mut state = scramble(seed);
-        let odds = std::array::from_fn(|kind| match kind == Kind::Record as usize {
-            // Not drawn, so that a seed means the same to all other kinds as before there were any.
-            true => 2,
-            false => ODDS[(draw(&mut state) % ODDS.len() as u64) as usize],
+        // Collections and records came later: a seed means the same to all other kinds as before.
+        let mut of_collections = scramble(!seed);
+        let odds = KINDS.map(|(kind, _)| {
+            let state = match kind {
+                Kind::Record => return 2,
+                Kind::Collect => &mut of_collections,
+                _ => &mut state,
+            };
+            ODDS[(draw(state) % ODDS.len() as u64) as usize]
         });
         Schedule::of(Source::Seed { state, odds })
     }

@@ -98,6 +98,10 @@ pub(super) enum Event {
     WorkerGoesOn,
     WorkerLooks,
     WorkerSleeps,
+    /// A collection begins.
+    Collects,
+    /// A collection waits while workers do something.
+    CollectorStandsBy,
     // From outside:
     Time(Duration),
     Visit,
@@ -117,6 +121,8 @@ impl Event {
                 | Event::WorkerGoesOn
                 | Event::WorkerLooks
                 | Event::WorkerSleeps
+                | Event::Collects
+                | Event::CollectorStandsBy
         )
     }
 }
@@ -204,6 +210,8 @@ impl Entry {
             Event::WorkerGoesOn => "goes on, before the one whose turn it is".to_owned(),
             Event::WorkerLooks => "looks at what has arrived".to_owned(),
             Event::WorkerSleeps => "falls asleep".to_owned(),
+            Event::Collects => "stands still while a collection begins".to_owned(),
+            Event::CollectorStandsBy => "goes on in the middle of a collection".to_owned(),
             Event::Time(time) => format!("has nothing to do until {:.6} s", time.as_secs_f64()),
             Event::Visit => "is brought something from outside".to_owned(),
         }

@@ -88,7 +88,7 @@ static const hearth_port hand_ports[] = {
 #define COMPONENT(name)                                                                            \
     static hearth_step name##_resume(hearth_component *);                                          \
     static const hearth_component_type name = {                                                    \
-        #name, sizeof(Hand), name##_resume, NULL, sizeof hand_ports / sizeof *hand_ports,          \
+        #name, sizeof(Hand), name##_resume, NULL, NULL, sizeof hand_ports / sizeof *hand_ports,    \
         hand_ports, false, {"hand.isf", __LINE__, 1, #name}, 0, 0};                                \
     static hearth_step name##_resume(hearth_component *base)                                       \
     {                                                                                              \
@@ -118,7 +118,7 @@ static const hearth_port hand_ports[] = {
         return HEARTH_RAISED;                                                                      \
     }                                                                                              \
     static const hearth_component_type main_type = {                                               \
-        "main", sizeof(hearth_component), main_resume, NULL, 0, NULL, false,                       \
+        "main", sizeof(hearth_component), main_resume, NULL, NULL, 0, NULL, false,                 \
         {"hand.isf", 1, 1, "main"}, 0, 0};                                                         \
     static const hearth_program program = {"hand.isf", HEARTH_ABI, &main_type, false};             \
     int main(int argc, char **argv) { return hearth_main(&program, argc, argv); }

@@ -47,7 +47,7 @@ static hearth_step ping_resume(hearth_component *base)
 }
 static const hearth_port ping_ports[] = {
     {"ball", 1, &integer, offsetof(Ping, ball)}, {"ack", 0, &boolean, offsetof(Ping, ack)}};
-static const hearth_component_type ping = {"Ping", sizeof(Ping), ping_resume, NULL, 2, ping_ports,
+static const hearth_component_type ping = {"Ping", sizeof(Ping), ping_resume, NULL, NULL, 2, ping_ports,
                                            false, {"ping_pong.isf", 1, 1, "Ping"}, 0, 0};
 
 typedef struct {
@@ -93,7 +93,7 @@ static hearth_step pong_resume(hearth_component *base)
 }
 static const hearth_port pong_ports[] = {
     {"ball", 0, &integer, offsetof(Pong, ball)}, {"ack", 1, &boolean, offsetof(Pong, ack)}};
-static const hearth_component_type pong = {"Pong", sizeof(Pong), pong_resume, NULL, 2, pong_ports,
+static const hearth_component_type pong = {"Pong", sizeof(Pong), pong_resume, NULL, NULL, 2, pong_ports,
                                            false, {"ping_pong.isf", 8, 1, "Pong"}, 0, 0};
 
 static hearth_step main_resume(hearth_component *self)
@@ -117,7 +117,7 @@ static hearth_step main_resume(hearth_component *self)
     return HEARTH_DONE;
 }
 static const hearth_component_type main_type = {
-    "main", sizeof(hearth_component), main_resume, NULL, 0, NULL, false,
+    "main", sizeof(hearth_component), main_resume, NULL, NULL, 0, NULL, false,
     {"ping_pong.isf", 14, 1, "main"}, 0, 0};
 static const hearth_program program = {"ping_pong.isf", HEARTH_ABI, &main_type, false};
 

@@ -60,6 +60,7 @@ pub(crate) fn run(seed: u64, seconds: u64, neighbours: usize) -> ! {
         size: size_of::<Component>(),
         resume: begin,
         destroy: None,
+        trace: None,
         port_count: 0,
         ports: ptr::null(),
         service: false,

@@ -127,6 +127,9 @@ impl Emitter<'_, '_> {
             self.line(text);
         }
         self.resumable_call(&format!("{name}({this}, {address})"));
+        if !recursive {
+            self.calls.push((self.states, proc));
+        }
         if let Some(slot) = target {
             let text = format!("{} = {access}result;", self.slot_name(slot));
             self.line(text);

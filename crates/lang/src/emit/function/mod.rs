@@ -17,7 +17,7 @@ use crate::core::ir::*;
 use crate::core::passes::{look_at_each, statement_target};
 use crate::layout::FrameLayout;
 use crate::source::Span;
-use crate::tree::{MemberId, PortId};
+use crate::tree::{MemberId, PortId, ProcId};
 use crate::types::{Type, TypeId};
 use mentions::Mentions;
 use std::collections::{BTreeMap, HashSet};
@@ -42,6 +42,8 @@ pub(super) struct Emitter<'c, 'a> {
     handlers: Vec<Target>,
     /// Resumption points made so far.
     states: u32,
+    /// Those in calls whose frames are nested in this one.
+    calls: Vec<(u32, ProcId)>,
     leaves: bool,
     last_line: Option<(bool, u32)>,
     /// The copy of the function.
@@ -75,6 +77,10 @@ pub(super) fn emit(context: &Context<'_>, function: &Function, copy: Copy) -> St
     emitter.copy = copy;
     emitter.piece_first();
     emitter.block(&function.body);
+    if copy == context.first_copy(function) {
+        let calls = std::mem::take(&mut emitter.calls);
+        context.calls.borrow_mut().insert(function.role, calls);
+    }
     emitter.finish(&context.copy_signature(function, copy))
 }
 
@@ -143,6 +149,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
             labels: 0,
             handlers: Vec::new(),
             states: 0,
+            calls: Vec::new(),
             leaves: false,
             last_line: None,
             copy: context.first_copy(function),

@@ -33,7 +33,7 @@ pub(crate) use workers::{
     stay, worker_count, worker_of,
 };
 pub(crate) use workers::{
-    Order, Stage, as_stranger, order, pin_again, running, stations, with_open_gate,
+    Order, Stage, as_stranger, at_work, order, pin_again, running, stations, with_open_gate,
 };
 
 use crate::abi::Component;

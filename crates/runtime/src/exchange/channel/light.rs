@@ -495,29 +495,26 @@ pub(crate) unsafe fn inflate(component: *mut Component) {
         });
         if kind == SELECTS {
             seat.more.with(|more| {
-                let count = u16::try_from(more.arms.len()).unwrap_or(0);
                 for registration in &more.arms {
                     enter_queue(
                         seat,
                         &*registration.channel.cast::<Channel>(),
                         registration.site,
                         registration.arm,
-                        count,
                     );
                 }
             });
         } else {
-            enter_queue(seat, at, (*component).waits_in, 0, 1);
+            enter_queue(seat, at, (*component).waits_in, 0);
         }
         seat.state.open(round);
     }
 }
 
-unsafe fn enter_queue(seat: &Seat, channel: &Channel, site: *const Site, arm: u32, arms: u16) {
+unsafe fn enter_queue(seat: &Seat, channel: &Channel, site: *const Site, arm: u32) {
     let waiter = Waiter {
         seat,
         arm,
-        arms,
         acknowledge: false,
     };
     // SAFETY: as for `inflate`.

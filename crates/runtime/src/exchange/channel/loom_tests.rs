@@ -12,9 +12,11 @@ use std::ptr;
 use loom::thread;
 use std::sync::Arc;
 
-use super::rendezvous::{acknowledge, receive, release_sender, send, settle};
+use super::rendezvous::{acknowledge, release_sender};
+pub(crate) use super::rendezvous::{receive, send, settle};
 use super::select::select;
-use super::{Channel, Direction, connect, disconnect};
+pub(crate) use super::wiring::connect;
+use super::{Channel, Direction, disconnect};
 use crate::abi::{
     Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value, held_of,
 };
@@ -24,11 +26,11 @@ use crate::ground::choices::Choices;
 use crate::ground::planted_faults::faults;
 use crate::seats::seat::{Identity, Seat, seat_of};
 
-pub(super) struct Static<T>(pub(super) T);
+pub(crate) struct Static<T>(pub(crate) T);
 // SAFETY: descriptors are never written.
 unsafe impl<T> Sync for Static<T> {}
 
-pub(super) static INTEGER: Static<Type> = Static(Type {
+pub(crate) static INTEGER: Static<Type> = Static(Type {
     code: c"i".as_ptr(),
     kind: Kind::Integer,
     size: 4,
@@ -39,7 +41,7 @@ pub(super) static INTEGER: Static<Type> = Static(Type {
     object_size: 0,
 });
 
-unsafe extern "C" fn never(_: *mut Component) -> Step {
+pub(crate) unsafe extern "C" fn never(_: *mut Component) -> Step {
     unreachable!("models call the protocol themselves")
 }
 
@@ -53,6 +55,7 @@ pub(super) const fn kind_of(
         size: size_of::<Component>(),
         resume,
         destroy: None,
+        trace: None,
         port_count: 0,
         ports: ptr::null(),
         service: false,
@@ -70,7 +73,7 @@ pub(super) const fn kind_of(
 static ACTOR: Static<ComponentType> = kind_of(c"Actor", never);
 
 /// The head of a component's struct.
-pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component {
+pub(crate) fn header(of: *const ComponentType, home: *const Worker) -> Component {
     Component {
         r#type: of,
         home: home.cast(),
@@ -275,7 +278,7 @@ impl Drop for Half {
     }
 }
 
-pub(super) fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     // `LOOM_MAX_PREEMPTIONS` overrides it.
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));

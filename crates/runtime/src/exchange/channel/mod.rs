@@ -19,17 +19,18 @@ pub(crate) mod inflate;
 pub(crate) mod light;
 pub(crate) mod link;
 pub(crate) mod peek;
-pub(crate) mod queue;
+mod queue;
 mod rendezvous;
 mod select;
 pub(crate) mod servers;
 mod transfer;
+pub(crate) mod visits;
 mod wiring;
 
 #[cfg(all(test, loom))]
 mod loom_servers;
 #[cfg(all(test, loom))]
-mod loom_tests;
+pub(crate) mod loom_tests;
 #[cfg(all(test, loom))]
 mod loom_workers;
 
@@ -245,9 +246,6 @@ pub(crate) struct Waiter {
     pub(crate) seat: *const Seat,
     /// The arm of its select; 0 otherwise.
     pub(crate) arm: u32,
-    /// Number of half-channels at which its operation waits, or will once it has registered at
-    /// all; 0 if that is too large a number.
-    pub(crate) arms: u16,
     /// It will hold its sender.
     pub(crate) acknowledge: bool,
 }

@@ -1,7 +1,5 @@
 //! The queue of components that wait at a half-channel by an offer.
 
-use std::ptr;
-
 use super::{Channel, Waiter};
 use crate::abi::Site;
 use crate::seats::seat::{Registration, Seat};
@@ -22,21 +20,5 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
             })
         });
         channel.change_queue(|inner| inner.queue.push_back(waiter));
-    }
-}
-
-/// Number of a component's entries in the queue of a half-channel, and the number of half-channels
-/// at which its operation waits: 0 if it has no entry, or if that is too large a number.
-///
-/// # Safety
-/// The caller has leave.
-pub(crate) unsafe fn entries_of(channel: &Channel, seat: &Seat) -> (u32, u16) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        channel.inner.with(|inner| {
-            let entries = inner.queue.iter();
-            let its = entries.filter(|waiter| ptr::eq(waiter.seat, seat));
-            its.fold((0, 0), |(count, _), waiter| (count + 1, waiter.arms))
-        })
     }
 }

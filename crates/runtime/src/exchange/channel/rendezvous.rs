@@ -78,7 +78,6 @@ pub(crate) unsafe fn send(
                     Waiter {
                         seat,
                         arm: 0,
-                        arms: 1,
                         acknowledge: false,
                     },
                 );
@@ -169,7 +168,6 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                     Waiter {
                         seat,
                         arm: 0,
-                        arms: 1,
                         acknowledge,
                     },
                 );

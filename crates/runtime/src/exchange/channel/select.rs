@@ -83,9 +83,8 @@ unsafe fn select_in_order(
         waiting::offers(seat);
         seat.state.open(round);
         heed_stop(seat);
-        let count = u16::try_from(order.len()).unwrap_or(0);
         for &arm in order {
-            match look_or_register(seat, arms, arm, count) {
+            match look_or_register(seat, arms, arm) {
                 Registered::Waits => {}
                 Registered::Served => {
                     leave_all(seat);
@@ -173,7 +172,7 @@ enum Registered {
     Taken,
 }
 
-unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32, count: u16) -> Registered {
+unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32) -> Registered {
     let arm = &arms[index as usize];
     // SAFETY: channels are alive; the offer's registrations stay the component's own.
     unsafe {
@@ -185,7 +184,6 @@ unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32, count: u16) ->
                 let waiter = Waiter {
                     seat,
                     arm: index,
-                    arms: count,
                     acknowledge: arm.acknowledge,
                 };
                 register(seat, channel, arm.site, waiter);

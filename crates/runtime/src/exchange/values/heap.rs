@@ -157,6 +157,17 @@ pub(crate) use told::tell_all;
 #[cfg(loom)]
 pub(crate) fn tell_all(_recorder: &hearth_watch::Recorder) {}
 
+/// Bytes that heaps of this process have from the system, used or not.
+pub(crate) fn held() -> usize {
+    #[cfg(not(loom))]
+    {
+        let totals = hearth_heap::totals();
+        totals.held + totals.mapped
+    }
+    #[cfg(loom)]
+    0
+}
+
 /// Publishes the thread's frees of other heaps' blocks: it is about to wait.
 pub(crate) fn flush() {
     #[cfg(not(loom))]
@@ -494,6 +505,7 @@ mod tests {
                 size: size_of::<Component>(),
                 resume: never,
                 destroy: None,
+                trace: None,
                 port_count: 0,
                 ports: std::ptr::null(),
                 service: false,

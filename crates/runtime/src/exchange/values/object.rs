@@ -31,7 +31,7 @@ fn is_object(of: &Type) -> bool {
 
 /// Whether objects of this type are immutable. Components may share them then, if they are
 /// literals; an array or struct is never a literal.
-fn is_immutable(of: &Type) -> bool {
+pub(super) fn is_immutable(of: &Type) -> bool {
     matches!(of.kind, Kind::String | Kind::Any | Kind::Procedure)
 }
 
@@ -56,7 +56,7 @@ unsafe fn object_size(of: &Type, object: *const c_void) -> usize {
 ///
 /// # Safety
 /// `object` is a valid object of this type.
-unsafe fn for_each_inside(
+pub(super) unsafe fn for_each_inside(
     of: &Type,
     object: *mut c_void,
     mut visit: impl FnMut(&'static Type, *mut *mut c_void),

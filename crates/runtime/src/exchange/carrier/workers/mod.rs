@@ -63,7 +63,7 @@ use runner::{Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
 pub(crate) use simulated::{Stage, with_open_gate};
-pub(crate) use threads::wake_all;
+pub(crate) use threads::{at_work, wake_all};
 #[cfg(loom)]
 use world::{all, stand_in};
 

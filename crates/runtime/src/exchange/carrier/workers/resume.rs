@@ -25,7 +25,8 @@ impl Worker {
         self.tell_core();
         loop {
             let Some(component) = self.pick(runner) else {
-                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                // Release: as in `resume`.
+                runner.current.store(ptr::null_mut(), Ordering::Release);
                 self.rest();
                 if self.runtime().is_over() {
                     return Lost::Over;
@@ -128,7 +129,8 @@ impl Worker {
             runner
                 .rounds
                 .store(rounds.wrapping_add(1), Ordering::Relaxed);
-            runner.current.store(component, Ordering::Relaxed);
+            // Release, with Acquire in `at_work`: the code of the one before has come to its end.
+            runner.current.store(component, Ordering::Release);
             // From here on the monitor may detach this thread; a wait makes this null again.
             // Release, with Acquire in `detach`: the next owner of the worker sees the queue as it
             // is.

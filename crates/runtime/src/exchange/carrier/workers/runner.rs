@@ -139,6 +139,8 @@ impl Runner {
 
     /// Marks it as idle.
     pub(super) fn rest(&self) {
+        // Release: as in `Worker::resume`.
+        self.current.store(ptr::null_mut(), Ordering::Release);
         self.turn.store(0, Ordering::Relaxed);
         self.stays.store(0, Ordering::Relaxed);
     }

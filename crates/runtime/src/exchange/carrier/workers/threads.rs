@@ -11,6 +11,7 @@ use super::super::STACK_BYTES;
 use super::WORKERS;
 use super::runner::{Lost, Runner, detach};
 use super::{Worker, all};
+use crate::abi::Component;
 use crate::exchange::values::heap;
 use crate::ground::options;
 use crate::ground::runtime::{self, Part};
@@ -44,6 +45,16 @@ pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
             action(thread, runner.core());
         }
     }
+}
+
+/// The components whose code threads of workers may be running, detached ones included. If one that
+/// began to wait earlier is not among them, its thread has left its code.
+pub(crate) fn at_work() -> Vec<*mut Component> {
+    let runners = lock(&RUNNERS);
+    let current = |runner: &&Runner| runner.current.load(Ordering::Acquire);
+    let mut found: Vec<_> = runners.0.iter().map(current).collect();
+    found.retain(|component| !component.is_null());
+    found
 }
 
 impl Runner {
@@ -175,6 +186,7 @@ mod monitor {
                 }
                 *seen = now;
             }
+            (hooks::get().looks_around)();
             if !is_any_awake {
                 sleep();
             }
