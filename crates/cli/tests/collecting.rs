@@ -209,7 +209,8 @@ fn act(text: &mut String, action: usize, number: usize, random: &mut Random) {
     let (slot, other) = (random.below(SLOTS), random.below(SLOTS));
     let _ = match action {
         0 | 1 => ask(text, &format!("c{slot}.ask"), number),
-        2 | 3 => ask(text, &format!("h{slot}"), number),
+        2 => ask(text, &format!("h{slot}"), number),
+        3 => ask_and_forget(text, slot, other, number),
         4 => {
             // Only its half-channel stays.
             let _ = writeln!(text, "        h{slot} := c{other}.ask");
@@ -235,6 +236,17 @@ fn ask(text: &mut String, at: &str, number: usize) -> std::fmt::Result {
         text,
         "        connect question to {at}\n        send mine on question\n        receive n{number} \
          from answer\n        total := total + n{number}\n        disconnect question"
+    )
+}
+
+/// Lets go of the half-channel before the answer is there: nobody may be able to ask any more, but
+/// the cell has been asked.
+fn ask_and_forget(text: &mut String, slot: usize, other: usize, number: usize) -> std::fmt::Result {
+    writeln!(
+        text,
+        "        connect question to h{slot}\n        send mine on question\n        disconnect \
+         question\n        h{slot} := c{other}.ask\n        receive n{number} from answer\n        \
+         total := total + n{number}"
     )
 }
 
