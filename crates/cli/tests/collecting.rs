@@ -72,9 +72,9 @@ enum Gift {
 /// to the next driver, and leave garbage. In the end each driver sends the sum of all answers.
 ///
 /// The sum of all sums does not depend on the schedule: each cell counts from one, whoever asks. A
-/// cell that is stopped while somebody can ask it leaves that one waiting. After the last collections
-/// no cell must be left, or the program ends in a deadlock; one collection would not do, since it may
-/// fall into another, where each takes the other for somebody alive.
+/// cell that is stopped while somebody can ask it leaves that one waiting. After the last
+/// collections no cell must be left, or the program ends in a deadlock. One collection would not
+/// do: it may fall into another, and each takes the other for somebody alive.
 fn program(number: u64, rounds: usize) -> String {
     let mut random = Random(number);
     let random = &mut random;
