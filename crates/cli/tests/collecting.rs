@@ -72,9 +72,9 @@ enum Gift {
 /// to the next driver, and leave garbage. In the end each driver sends the sum of all answers.
 ///
 /// The sum of all sums does not depend on the schedule: each cell counts from one, whoever asks. A
-/// cell that is stopped while somebody can ask it leaves that one waiting. After the last collections
-/// no cell must be left, or the program ends in a deadlock; one collection would not do, since it may
-/// fall into another, where each takes the other for somebody alive.
+/// cell that is stopped while somebody can ask it leaves that one waiting. After the last
+/// collections no cell must be left, or the program ends in a deadlock. One collection would not
+/// do: it may fall into another, and each takes the other for somebody alive.
 fn program(number: u64, rounds: usize) -> String {
     let mut random = Random(number);
     let random = &mut random;
@@ -209,7 +209,8 @@ fn act(text: &mut String, action: usize, number: usize, random: &mut Random) {
     let (slot, other) = (random.below(SLOTS), random.below(SLOTS));
     let _ = match action {
         0 | 1 => ask(text, &format!("c{slot}.ask"), number),
-        2 | 3 => ask(text, &format!("h{slot}"), number),
+        2 => ask(text, &format!("h{slot}"), number),
+        3 => ask_and_forget(text, slot, other, number),
         4 => {
             // Only its half-channel stays.
             let _ = writeln!(text, "        h{slot} := c{other}.ask");
@@ -235,6 +236,17 @@ fn ask(text: &mut String, at: &str, number: usize) -> std::fmt::Result {
         text,
         "        connect question to {at}\n        send mine on question\n        receive n{number} \
          from answer\n        total := total + n{number}\n        disconnect question"
+    )
+}
+
+/// Lets go of the half-channel before the answer is there: nobody may be able to ask any more, but
+/// the cell has been asked.
+fn ask_and_forget(text: &mut String, slot: usize, other: usize, number: usize) -> std::fmt::Result {
+    writeln!(
+        text,
+        "        connect question to h{slot}\n        send mine on question\n        disconnect \
+         question\n        h{slot} := c{other}.ask\n        receive n{number} from answer\n        \
+         total := total + n{number}"
     )
 }
 

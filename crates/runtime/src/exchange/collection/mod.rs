@@ -1,6 +1,6 @@
 //! Collection: components that wait where nobody alive can ever wake them are stopped.
 //!
-//! [Collection](../../../../docs/internals/collection.md) has the rule and why no worker has to
+//! [Collection](../../../../../docs/internals/collection.md) has the rule and why no worker has to
 //! stand still.
 
 mod candidates;
