@@ -14,7 +14,7 @@ use std::process::Command;
 /// A name and a measurement that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 13] = [
+pub(crate) const BENCHMARKS: [Measurement; 14] = [
     ("check-speed", |effort| check_speed(effort.repeats)),
     ("run-latency", |effort| run_latency(effort.repeats)),
     ("first-run", |effort| first_run(effort.repeats)),

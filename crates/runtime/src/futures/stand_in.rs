@@ -25,6 +25,7 @@ static TYPE: Type = Type(ComponentType {
     size: size_of::<Component>(),
     resume,
     destroy: None,
+    trace: None,
     port_count: 0,
     ports: ptr::null(),
     service: true,
