@@ -98,7 +98,9 @@ fn dead(workshop: &Workshop, effort: Effort) -> Result<String, String> {
 fn flat(workshop: &Workshop, effort: Effort) -> Result<String, String> {
     let many: u32 = if effort.brief { 1_000_000 } else { 10_000_000 };
     let program = build_insense("collecting/forgotten", workshop.path())?;
-    let of = |clients: u32| peak(&Command::new(&program), &format!("{clients}\n"));
+    let mut command = Command::new(&program);
+    command.env(OPTION, "auto");
+    let of = |clients: u32| peak(&command, &format!("{clients}\n"));
     let (few_bytes, _) = of(many / 100)?;
     let (many_bytes, _) = of(many)?;
     println!(
@@ -119,9 +121,7 @@ fn living(workshop: &Workshop, effort: Effort) -> Result<String, String> {
         let name = stem.rsplit('/').next().unwrap_or(stem);
         let kept = in_turn(2, effort.repeats, |side| {
             let mut command = Command::new(&program);
-            if side == 1 {
-                command.env(OPTION, "off");
-            }
+            command.env(OPTION, ["auto", "off"][side]);
             let ran = run(&mut command, input)?;
             Ok((ran.times.wall, ran.disturbed))
         })?;
