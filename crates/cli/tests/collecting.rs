@@ -60,7 +60,7 @@ impl Random {
     }
 }
 
-/// What one driver hands to the next, in this order, in each round.
+/// Hand-over of one driver to the next, in each round.
 #[derive(Clone, Copy)]
 enum Gift {
     Cell,

@@ -37,7 +37,7 @@ struct Half {
 struct World {
     people: Vec<Person>,
     halves: Vec<Half>,
-    /// What is held by nobody in the world: by the stack of a thread, say.
+    /// Components with a holder outside the world: the stack of a thread, say.
     people_outside: Vec<usize>,
     halves_outside: Vec<usize>,
 }
