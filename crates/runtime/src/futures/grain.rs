@@ -4,7 +4,7 @@
 //! program runs ([`HANDOVER_NS`]), and a piece of [`piece_ns`] is sought for each *grain*: a
 //! procedure that calls itself, a call, a loop. A procedure's calls at `cutoff` or deeper run in
 //! order, by the ordinary copy, which knows nothing of all this. A cutoff of 0 closes the grain;
-//! one in [`SAMPLES`](super::SAMPLES) of its calls is then measured, in case it has become longer.
+//! one in 64 of its calls is then measured (`hearth.h`), in case it has become longer.
 //! Loops count rounds instead of depth.
 //!
 //! All words are hints, changed without order by several threads. A wrong one costs time.

@@ -65,10 +65,6 @@ const RECORD_BYTES: usize = 128;
 /// A record that is in no ring, since there was no room: its owner runs it at the wait.
 const NOWHERE: u32 = u32::MAX;
 
-/// One in so many calls of a closed grain is measured: as in `hearth.h`.
-#[cfg(test)]
-const SAMPLES: u32 = 64;
-
 /// Looks at a record between two looks at the clock.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 64 };
 
