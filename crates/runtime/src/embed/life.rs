@@ -708,12 +708,8 @@ impl Life {
     /// Notes, as the component is resumed, how its operation ended and whether it is to stop.
     fn take_results(&self) {
         // SAFETY: the component's own fields.
-        let (is_done, raised) = unsafe {
-            (
-                (*self.component).outcome == Step::Done as u8,
-                (*self.component).raised,
-            )
-        };
+        let (outcome, raised) = unsafe { ((*self.component).outcome, (*self.component).raised) };
+        let is_done = outcome == Step::Done as u8;
         if !is_done && raised == STOPPED {
             self.is_stopping.set(true);
         }
