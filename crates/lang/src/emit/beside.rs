@@ -36,7 +36,7 @@ pub(super) struct Copies {
     pub(super) any: bool,
     /// Procedures from whose code a mark is reached.
     divided: BTreeSet<ProcId>,
-    /// Of these, those that contain a mark and call themselves in the end.
+    /// Members of `divided` that contain a mark and call themselves in the end.
     grained: BTreeSet<ProcId>,
     /// Procedures bound to a component that a copy with a base of its own calls.
     pieces: BTreeSet<ProcId>,

@@ -19,7 +19,7 @@ pub struct Rounds {
     run: unsafe extern "C" fn(*mut c_void, *mut Component, u32, *mut c_void, i64, i64),
     /// Adds the second sums to the first; None if there are none.
     join: Option<unsafe extern "C" fn(*mut c_void, *const c_void)>,
-    /// What the rounds read.
+    /// Data that the rounds read.
     given: *mut c_void,
     /// The sums of no rounds, and their size.
     neutral: *const c_void,

@@ -38,9 +38,9 @@ pub(crate) enum Carrying {
 pub(crate) enum Futures {
     /// In order.
     Off,
-    /// Where it pays.
+    /// Beside, if that pays.
     Auto,
-    /// Wherever they may, for tests.
+    /// Always beside, for tests.
     Always,
 }
 
