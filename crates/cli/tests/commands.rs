@@ -610,6 +610,29 @@ fn build_writes_where_it_is_told() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// A pipe stands for `/dev/null` here, which a failure would replace.
+#[test]
+fn a_pipe_stays_a_pipe_when_it_is_written_to() {
+    let place = ProgramFolder::new("build-special").with("hello.isf", HELLO);
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo starts").success());
+    for words in [
+        &["build", "hello.isf", "-o", "pipe"][..],
+        &["build", "--emit=c", "hello.isf", "-o", "pipe"],
+    ] {
+        let mut command = place.command(words);
+        let mut child = command.spawn().expect("the command starts");
+        let written = fs::read(&pipe).expect("it is read");
+        assert!(child.wait().expect("it ends").success());
+        assert!(!written.is_empty());
+        let kind = fs::symlink_metadata(&pipe)
+            .expect("it is there")
+            .file_type();
+        assert!(!kind.is_file(), "{words:?}");
+    }
+}
+
 #[test]
 fn build_refuses_unfit_places() {
     let place = ProgramFolder::new("build-unfit")

@@ -30,9 +30,15 @@ pub fn tell(line: impl std::fmt::Display) {
     eprintln!("hearth: {line}");
 }
 
-/// Gives a file new contents by one rename. Its permissions stay, and a link stays a link.
+/// Gives a file new contents by one rename. Its permissions stay, and a link stays a link. A device
+/// or a pipe gets them written into it.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     is_file_name(path)?;
+    if is_special(path) {
+        let written = fs::File::options().write(true).open(path);
+        let written = written.and_then(|mut file| file.write_all(contents));
+        return written.map_err(|error| cannot_write(path, &error));
+    }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let beside = beside(&target);
     let result = write_and_rename(&beside, &target, contents);
@@ -48,10 +54,19 @@ pub fn try_out(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(cannot_write(path, &ErrorKind::IsADirectory.into()));
     }
+    if is_special(path) {
+        return Ok(());
+    }
     let beside = beside(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     fs::write(&beside, "")
         .and_then(|()| fs::remove_file(&beside))
         .map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a path leads to a device, a pipe or a socket, such as `/dev/null`: a file that is renamed
+/// over it would take its place.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }
 
 /// Refuses `-`, which elsewhere is standard output: a file of that name is rarely meant.

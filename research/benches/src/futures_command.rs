@@ -1,11 +1,12 @@
 //! Calls and loops beside others: what `--futures` is worth on the cores at hand, and what it costs
 //! where there is nothing to gain.
 
-use hearth_benches::measure::{Run, in_order, run};
+use hearth_benches::measure::{Run, in_order, run, side_by_side};
 use hearth_benches::peers::{build_insense_with, folder};
 use hearth_benches::runtime::Effort;
 use hearth_lang::compile::CompileOptions;
 use hearth_stats::{Ratio, Summary, ratio};
+use hearth_sys::affinity;
 use hearth_testing::toolchain::Workshop;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,10 @@ const SIDES: [(bool, Option<&str>); 4] = [
     (true, Some("1")),
 ];
 
+/// A side beside those: as many copies of the program without futures at once as there are cores. No
+/// division of one copy's work can be faster than what the cores do of theirs together.
+const COPIES: usize = SIDES.len();
+
 /// The two executables of a program.
 struct Pair {
     plain: PathBuf,
@@ -91,6 +96,13 @@ impl Pair {
     }
 }
 
+/// Whether others had the cores for a noticeable part of a run; `busy` are the seconds for which
+/// all cores were at work.
+fn is_disturbed(ran: &Run, busy: f64) -> bool {
+    let others = busy - ran.times.cpu;
+    ran.disturbed || others > OTHERS_MAX * ran.times.wall + 0.02
+}
+
 /// Checks that the programs print the same in order, beside, and wherever they may.
 pub(crate) fn check() -> Result<(), String> {
     for name in PROGRAMS {
@@ -118,22 +130,29 @@ pub(crate) fn futures(effort: Effort) -> Result<String, String> {
          elapsed time with start and end. The programs are in {}.",
         folder().join("futures").display()
     );
-    println!("  program        in order   beside: faster        one worker: beside over in order");
+    println!(
+        "  program        in order   beside: faster        copies: throughput    one worker: beside \
+         over in order"
+    );
     let mut rows = String::new();
-    let mut logs = Vec::new();
+    let cores = affinity::allowed();
+    let (mut logs, mut limits) = (Vec::new(), Vec::new());
     let mut below = Vec::new();
     for name in PROGRAMS {
         let pair = Pair::build(name)?;
         let expected = pair.run(0)?.stdout;
         let kept = in_order(
-            SIDES.len(),
+            SIDES.len() + 1,
             repeats,
             |order| order.reverse(),
             |side| {
+                if side == COPIES {
+                    let copies = cores.iter().map(|_| Command::new(&pair.plain)).collect();
+                    return side_by_side(copies, &cores);
+                }
                 let before = busy_seconds();
                 let ran = pair.run(side)?;
-                let others = busy_seconds() - before - ran.times.cpu;
-                let disturbed = ran.disturbed || others > OTHERS_MAX * ran.times.wall + 0.02;
+                let disturbed = is_disturbed(&ran, busy_seconds() - before);
                 match ran.stdout == expected {
                     true => Ok((ran.times.wall, disturbed)),
                     false => Err(format!("{name}: {:?}, not {expected:?}", ran.stdout)),
@@ -143,13 +162,17 @@ pub(crate) fn futures(effort: Effort) -> Result<String, String> {
         let walls: Vec<&[f64]> = kept.iter().map(|kept| kept.values.as_slice()).collect();
         let faster = ratio(walls[0], walls[1]).ok_or("no measurements")?;
         let alone = ratio(walls[2], walls[3]).ok_or("no measurements")?;
+        // The cores' throughput, as a multiple of one's.
+        let copies = ratio(walls[0], walls[COPIES]).ok_or("no measurements")?;
+        let limit = cores.len() as f64 * copies.value;
         let seconds = Summary::of(walls[0]).ok_or("no measurements")?.median;
         println!(
-            "  {name:12} {seconds:8.3} s   {}   {}",
+            "  {name:12} {seconds:8.3} s   {}   {limit:.3}                 {}",
             interval(faster),
             interval(alone)
         );
         logs.push(faster.value.ln());
+        limits.push(limit.ln());
         for found in [faster, alone] {
             if found.value < LEAST {
                 below.push(name);
@@ -166,13 +189,20 @@ pub(crate) fn futures(effort: Effort) -> Result<String, String> {
             );
         }
     }
-    let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    let mean_of = |logs: &[f64]| (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    let mean = mean_of(&logs);
     let reached = if mean >= MEAN_MIN {
         "reached"
     } else {
         "MISSED"
     };
     println!("  geometric mean {mean:.2}, goal {MEAN_MIN} {reached}");
+    println!(
+        "  geometric mean of what {} copies at once do in the time of one: {:.2}, which is the limit \
+         of these cores",
+        cores.len(),
+        mean_of(&limits)
+    );
     match below.is_empty() {
         true => println!("  none below {LEAST}: goal reached"),
         false => println!("  below {LEAST}: {}: goal MISSED", below.join(", ")),

@@ -81,6 +81,10 @@ fn refuse_unfit(out: &Path, program: &Path) -> Result<(), Failure> {
 /// written, a running executable is no obstacle, and a full disk is blamed on the right directory.
 fn build_executable(c: &str, out: &Path, debugging: &str) -> Result<(), Failure> {
     let built = program::build(c, debugging)?;
+    if output::is_special(out) {
+        let bytes = fs::read(&built.path).map_err(|error| output::cannot_write(out, &error))?;
+        return output::replace(out, &bytes);
+    }
     let beside = output::beside(out);
     let moved = fs::copy(&built.path, &beside).and_then(|_| fs::rename(&beside, out));
     moved.map_err(|error| {
