@@ -63,8 +63,8 @@ pub fn try_out(path: &Path) -> Result<(), Failure> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Whether a path leads to a device, a pipe or a socket, such as `/dev/null`: a file that is renamed
-/// over it would take its place.
+/// Whether a path leads to a device, a pipe or a socket, such as `/dev/null`: a file that is
+/// renamed over it would take its place.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }

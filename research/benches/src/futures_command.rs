@@ -51,8 +51,8 @@ const SIDES: [(bool, Option<&str>); 4] = [
     (true, Some("1")),
 ];
 
-/// A side beside those: as many copies of the program without futures at once as there are cores. No
-/// division of one copy's work can be faster than what the cores do of theirs together.
+/// A side beside those: as many copies of the program without futures at once as there are cores.
+/// No division of one copy's work can be faster than what the cores do of theirs together.
 const COPIES: usize = SIDES.len();
 
 /// The two executables of a program.
