@@ -43,248 +43,150 @@ pub fn rewrite_value(value: &mut Value, rewrite: &mut dyn FnMut(&mut Value)) {
     rewrite(value);
 }
 
-/// The values a statement itself reads, nested blocks aside. Places count as far as they are
-/// evaluated (array, index, object).
-pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mut Value)) {
-    let end = |end: &'a mut End, visit: &mut dyn FnMut(&'a mut Value)| match end {
-        End::Local(channel) => visit(channel),
-        End::Remote(name, address) => {
-            visit(name);
-            visit(address);
-        }
-    };
-    match stmt {
-        StmtKind::Set { place, value, .. } => {
-            match place {
-                StorePlace::Element(array, index, _) => {
+/// Defines a function that visits the values a statement itself reads, nested blocks aside. Places
+/// count as far as they are evaluated (array, index, object).
+macro_rules! visitor {
+    ($(#[$doc:meta])* $name:ident $($mutable:tt)?) => {
+        $(#[$doc])*
+        pub fn $name<'a>(stmt: &'a $($mutable)? StmtKind, visit: &mut dyn FnMut(&'a $($mutable)? Value)) {
+            let end = |end: &'a $($mutable)? End, visit: &mut dyn FnMut(&'a $($mutable)? Value)| match end {
+                End::Local(channel) => visit(channel),
+                End::Remote(name, address) => {
+                    visit(name);
+                    visit(address);
+                }
+            };
+            match stmt {
+                StmtKind::Set { place, value, .. } => {
+                    match place {
+                        StorePlace::Element(array, index, _) => {
+                            visit(array);
+                            visit(index);
+                        }
+                        StorePlace::Field(object, _, _) => visit(object),
+                        _ => {}
+                    }
+                    visit(value);
+                }
+                StmtKind::CheckIndex { array, index, .. } => {
                     visit(array);
                     visit(index);
                 }
-                StorePlace::Field(object, _, _) => visit(object),
-                _ => {}
-            }
-            visit(value);
-        }
-        StmtKind::CheckIndex { array, index, .. } => {
-            visit(array);
-            visit(index);
-        }
-        StmtKind::CheckZero { value, .. } => visit(value),
-        StmtKind::If { condition, .. } => visit(condition),
-        StmtKind::Loop(l) => {
-            visit(&mut l.from);
-            visit(&mut l.to);
-        }
-        StmtKind::Versioned { guards, fast, slow } => {
-            for guard in guards {
-                match guard {
-                    Guard::Index { array, index } => {
-                        visit(array);
-                        visit(index);
+                StmtKind::CheckZero { value, .. } => visit(value),
+                StmtKind::If { condition, .. } => visit(condition),
+                StmtKind::Loop(l) => {
+                    visit(&$($mutable)? l.from);
+                    visit(&$($mutable)? l.to);
+                }
+                StmtKind::Versioned { guards, fast, slow } => {
+                    for guard in guards {
+                        match guard {
+                            Guard::Index { array, index } => {
+                                visit(array);
+                                visit(index);
+                            }
+                            Guard::Range {
+                                array, low, high, ..
+                            }
+                            | Guard::Scaled {
+                                array, low, high, ..
+                            }
+                            | Guard::Induction {
+                                array, low, high, ..
+                            } => {
+                                visit(array);
+                                visit(low);
+                                visit(high);
+                            }
+                        }
                     }
-                    Guard::Range {
-                        array, low, high, ..
-                    }
-                    | Guard::Scaled {
-                        array, low, high, ..
-                    }
-                    | Guard::Induction {
-                        array, low, high, ..
-                    } => {
-                        visit(array);
-                        visit(low);
-                        visit(high);
+                    for l in [fast, slow] {
+                        visit(&$($mutable)? l.from);
+                        visit(&$($mutable)? l.to);
                     }
                 }
-            }
-            for l in [fast, slow] {
-                visit(&mut l.from);
-                visit(&mut l.to);
-            }
-        }
-        StmtKind::Call { callee, args, .. } => {
-            if let Callee::Value(value, _) = callee {
-                visit(value);
-            }
-            args.iter_mut().for_each(|a| visit(&mut a.value));
-        }
-        StmtKind::NewArray { init, .. } => visit(init),
-        StmtKind::NewStruct { fields, .. } => fields.iter_mut().for_each(|(v, _)| visit(v)),
-        StmtKind::NewComponent { args, .. } => args.iter_mut().for_each(|a| visit(&mut a.value)),
-        StmtKind::NewBox { value, .. } | StmtKind::Copy { value, .. } => visit(value),
-        StmtKind::PortOf { component, .. } => visit(component),
-        StmtKind::PortAssign {
-            component: Some(component),
-            ..
-        } => visit(component),
-        StmtKind::Send { channel, value, .. } => {
-            visit(channel);
-            visit(value);
-        }
-        StmtKind::Receive { channel, .. } => visit(channel),
-        StmtKind::Select { arms, .. } => {
-            for arm in arms {
-                if let Some(open) = &mut arm.open {
-                    visit(open);
+                StmtKind::Call { callee, args, .. } => {
+                    if let Callee::Value(value, _) = callee {
+                        visit(value);
+                    }
+                    for argument in args {
+                        visit(&$($mutable)? argument.value);
+                    }
                 }
-                visit(&mut arm.channel);
+                StmtKind::NewArray { init, .. } => visit(init),
+                StmtKind::NewStruct { fields, .. } => {
+                    for (value, _) in fields {
+                        visit(value);
+                    }
+                }
+                StmtKind::NewComponent { args, .. } => {
+                    for argument in args {
+                        visit(&$($mutable)? argument.value);
+                    }
+                }
+                StmtKind::NewBox { value, .. } | StmtKind::Copy { value, .. } => visit(value),
+                StmtKind::PortOf { component, .. } => visit(component),
+                StmtKind::PortAssign {
+                    component: Some(component),
+                    ..
+                } => visit(component),
+                StmtKind::Send { channel, value, .. } => {
+                    visit(channel);
+                    visit(value);
+                }
+                StmtKind::Receive { channel, .. } => visit(channel),
+                StmtKind::Select { arms, .. } => {
+                    for arm in arms {
+                        if let Some(open) = &$($mutable)? arm.open {
+                            visit(open);
+                        }
+                        visit(&$($mutable)? arm.channel);
+                    }
+                }
+                StmtKind::Connect(a, b) => {
+                    end(a, visit);
+                    end(b, visit);
+                }
+                StmtKind::Disconnect(a) => end(a, visit),
+                StmtKind::Publish { channel, name } => {
+                    visit(channel);
+                    visit(name);
+                }
+                StmtKind::AddressOf { bytes, .. } => visit(bytes),
+                StmtKind::StopOther(value) => visit(value),
+                StmtKind::Raise { label } => visit(label),
+                StmtKind::Try { handlers, .. } => {
+                    for handler in handlers {
+                        if let Some(label) = &$($mutable)? handler.label {
+                            visit(label);
+                        }
+                    }
+                }
+                StmtKind::Release(_)
+                | StmtKind::Promoted { .. }
+                | StmtKind::NewChannel { .. }
+                | StmtKind::NewProcedure { .. }
+                | StmtKind::PortAssign {
+                    component: None, ..
+                }
+                | StmtKind::TakeHeld(_)
+                | StmtKind::StopSelf
+                | StmtKind::Await(_)
+                | StmtKind::Return => {}
             }
         }
-        StmtKind::Connect(a, b) => {
-            end(a, visit);
-            end(b, visit);
-        }
-        StmtKind::Disconnect(a) => end(a, visit),
-        StmtKind::Publish { channel, name } => {
-            visit(channel);
-            visit(name);
-        }
-        StmtKind::AddressOf { bytes, .. } => visit(bytes),
-        StmtKind::StopOther(value) => visit(value),
-        StmtKind::Raise { label } => visit(label),
-        StmtKind::Try { handlers, .. } => {
-            handlers
-                .iter_mut()
-                .filter_map(|h| h.label.as_mut())
-                .for_each(visit);
-        }
-        StmtKind::Release(_)
-        | StmtKind::Promoted { .. }
-        | StmtKind::NewChannel { .. }
-        | StmtKind::NewProcedure { .. }
-        | StmtKind::PortAssign {
-            component: None, ..
-        }
-        | StmtKind::TakeHeld(_)
-        | StmtKind::StopSelf
-        | StmtKind::Await(_)
-        | StmtKind::Return => {}
-    }
+    };
 }
 
-/// The same to be read.
-pub fn look_at_values<'a>(stmt: &'a StmtKind, visit: &mut dyn FnMut(&'a Value)) {
-    let end = |end: &'a End, visit: &mut dyn FnMut(&'a Value)| match end {
-        End::Local(channel) => visit(channel),
-        End::Remote(name, address) => {
-            visit(name);
-            visit(address);
-        }
-    };
-    match stmt {
-        StmtKind::Set { place, value, .. } => {
-            match place {
-                StorePlace::Element(array, index, _) => {
-                    visit(array);
-                    visit(index);
-                }
-                StorePlace::Field(object, _, _) => visit(object),
-                _ => {}
-            }
-            visit(value);
-        }
-        StmtKind::CheckIndex { array, index, .. } => {
-            visit(array);
-            visit(index);
-        }
-        StmtKind::If {
-            condition: value, ..
-        }
-        | StmtKind::CheckZero { value, .. }
-        | StmtKind::NewArray { init: value, .. }
-        | StmtKind::NewBox { value, .. }
-        | StmtKind::Copy { value, .. }
-        | StmtKind::PortOf {
-            component: value, ..
-        }
-        | StmtKind::PortAssign {
-            component: Some(value),
-            ..
-        }
-        | StmtKind::Receive { channel: value, .. }
-        | StmtKind::AddressOf { bytes: value, .. }
-        | StmtKind::StopOther(value)
-        | StmtKind::Raise { label: value } => visit(value),
-        StmtKind::Loop(l) => {
-            visit(&l.from);
-            visit(&l.to);
-        }
-        StmtKind::Versioned { guards, fast, slow } => {
-            for guard in guards {
-                match guard {
-                    Guard::Index { array, index } => {
-                        visit(array);
-                        visit(index);
-                    }
-                    Guard::Range {
-                        array, low, high, ..
-                    }
-                    | Guard::Scaled {
-                        array, low, high, ..
-                    }
-                    | Guard::Induction {
-                        array, low, high, ..
-                    } => {
-                        visit(array);
-                        visit(low);
-                        visit(high);
-                    }
-                }
-            }
-            for l in [fast, slow] {
-                visit(&l.from);
-                visit(&l.to);
-            }
-        }
-        StmtKind::Call { callee, args, .. } => {
-            if let Callee::Value(value, _) = callee {
-                visit(value);
-            }
-            args.iter().for_each(|a| visit(&a.value));
-        }
-        StmtKind::NewStruct { fields, .. } => fields.iter().for_each(|(v, _)| visit(v)),
-        StmtKind::NewComponent { args, .. } => args.iter().for_each(|a| visit(&a.value)),
-        StmtKind::Send {
-            channel: a,
-            value: b,
-            ..
-        }
-        | StmtKind::Publish {
-            channel: a,
-            name: b,
-        } => {
-            visit(a);
-            visit(b);
-        }
-        StmtKind::Select { arms, .. } => {
-            for arm in arms {
-                arm.open.iter().for_each(&mut *visit);
-                visit(&arm.channel);
-            }
-        }
-        StmtKind::Connect(a, b) => {
-            end(a, visit);
-            end(b, visit);
-        }
-        StmtKind::Disconnect(a) => end(a, visit),
-        StmtKind::Try { handlers, .. } => {
-            handlers
-                .iter()
-                .filter_map(|h| h.label.as_ref())
-                .for_each(visit);
-        }
-        StmtKind::Release(_)
-        | StmtKind::Promoted { .. }
-        | StmtKind::NewChannel { .. }
-        | StmtKind::NewProcedure { .. }
-        | StmtKind::PortAssign {
-            component: None, ..
-        }
-        | StmtKind::TakeHeld(_)
-        | StmtKind::StopSelf
-        | StmtKind::Await(_)
-        | StmtKind::Return => {}
-    }
+visitor! {
+    /// Visits the values a statement itself reads, nested blocks aside, to change them. Places count
+    /// as far as they are evaluated (array, index, object).
+    statement_values mut
+}
+
+visitor! {
+    /// Visits the same values to look at them.
+    look_at_values
 }
 
 /// The slot a statement itself stores into, if any.
