@@ -179,8 +179,8 @@ macro_rules! visitor {
 }
 
 visitor! {
-    /// Visits the values a statement itself reads, nested blocks aside, to change them. Places count
-    /// as far as they are evaluated (array, index, object).
+    /// Visits the values a statement itself reads, nested blocks aside, to change them. Places
+    /// count as far as they are evaluated (array, index, object).
     statement_values mut
 }
 
