@@ -154,7 +154,7 @@ fn memory_comes_back() {
 /// `HEARTH_TEST_DEEP=1`, ten million.
 #[test]
 fn a_server_that_forgets_its_clients_stays_small() {
-    const CLIENTS: &str = "clients = 50000\n";
+    const CLIENTS: &str = "clients = 5000\n";
     let example = root().join("examples/09-forgotten-clients.isf");
     let text = fs::read_to_string(example).expect("the example is there");
     assert!(text.contains(CLIENTS), "{text}");
