@@ -65,7 +65,10 @@ fn one_life(seed: u64) {
         match random.below(100) {
             _ if place >= heaps.len() => heaps.push(Some(new())),
             0 => {
-                heaps[place] = None;
+                let leaves = heaps[place].take();
+                if let Some(heap) = leaves.filter(|_| random.below(2) == 0) {
+                    wind_up(heap, place, &mut oracle, &mut random);
+                }
                 // Its blocks are an orphan's.
                 for (of, _, _) in oracle.values_mut().filter(|(of, _, _)| *of == place) {
                     *of = usize::MAX;
@@ -117,6 +120,27 @@ fn one_life(seed: u64) {
     heap::flush();
     assert_eq!(check_this_nursery(), 0, "all pages came back");
     check_this_thread();
+}
+
+/// Ends a heap as a component does, which frees what it has. Most often that is everything, and
+/// sometimes others have a block.
+fn wind_up(heap: PrivateHeap, place: usize, oracle: &mut Oracle, random: &mut Random) {
+    heap.wind_up();
+    let kept = [0, 0, 1, 30][random.below(4)];
+    let mut left = oracle.values().filter(|(of, _, _)| *of == place).count();
+    oracle.retain(|&block, &mut (of, size, mark)| {
+        if of != place {
+            return true;
+        }
+        left -= 1;
+        if left < kept {
+            return true;
+        }
+        assert!(is_filled(block, size, mark), "{block:#x} of {of}");
+        // SAFETY: alive, and not used any more.
+        unsafe { heap.free(std::ptr::with_exposed_provenance_mut(block)) };
+        false
+    });
 }
 
 /// Asserts that the walk over a heap finds every live block in use.

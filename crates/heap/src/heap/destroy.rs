@@ -110,6 +110,20 @@ impl Heap {
     /// Reduces the heap to its roots. Returns the first of those from the pool; each leads to the
     /// next.
     fn take_apart(&self) -> RegionId {
+        let roots = self.roots();
+        for level in 0..LEVELS {
+            (0..GRADES).for_each(|grade| self.lists[level][grade].set(0));
+            self.filled[level].set(0);
+            self.spare[level].set(0);
+        }
+        self.looks.set(0);
+        self.touched.set(0);
+        self.used.set(HEADER_BYTES);
+        roots
+    }
+
+    /// Links the roots from the pool, and returns the first; each leads to the next.
+    pub(crate) fn roots(&self) -> RegionId {
         let first = RegionId(self.ring.replace(0));
         let (mut roots, mut region) = (RegionId::NONE, first);
         while !region.is_none() {
@@ -122,19 +136,11 @@ impl Heap {
             }
             region = if next == first { RegionId::NONE } else { next };
         }
-        for level in 0..LEVELS {
-            (0..GRADES).for_each(|grade| self.lists[level][grade].set(0));
-            self.filled[level].set(0);
-            self.spare[level].set(0);
-        }
-        self.looks.set(0);
-        self.touched.set(0);
-        self.used.set(HEADER_BYTES);
         roots
     }
 
     /// Calls `each` for every root from the pool; each may be gone after its call.
-    fn each_root(&self, roots: RegionId, mut each: impl FnMut(RegionId)) {
+    pub(crate) fn each_root(&self, roots: RegionId, mut each: impl FnMut(RegionId)) {
         let mut root = roots;
         while !root.is_none() {
             let next = RegionId(self.page_state(root).behind.get());
@@ -144,7 +150,7 @@ impl Heap {
     }
 
     /// Empties a root; only lent blocks remain, as starts of regions that nobody has.
-    fn clear(&self, root: RegionId) {
+    pub(crate) fn clear(&self, root: RegionId) {
         for region in inside(root) {
             let words = self.region(region);
             words.free.set(0);
@@ -227,7 +233,7 @@ impl Heap {
     }
 
     /// Gives back an empty root that came from the pool.
-    fn give_root(&self, root: RegionId) {
+    pub(crate) fn give_root(&self, root: RegionId) {
         debug_assert!(root.offset().is_multiple_of(1 << CHUNK_SHIFT));
         self.page_state(root).is_root.set(false);
         self.give_chunks(root);

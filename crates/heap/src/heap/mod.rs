@@ -8,8 +8,8 @@
 //! `carve` cuts blocks from `regions` and takes them back, `deferred` puts coalescing off.
 //! `handshake` lets the helper in, `idle_pages` lends pages, `upkeep` gives them back. `marks`
 //! sends and adopts remote frees. `thread` and `threads` find a thread's heap; a `component`'s
-//! begins with `pieces` from a `nursery`, may `migrate` or be `destroy`ed, and ends at once or
-//! among the `orphans`. `checks` asserts all invariants.
+//! begins with `pieces` from a `nursery`, may `migrate` or be `destroy`ed, and ends at once,
+//! all blocks being `home`, or among the `orphans`. `checks` asserts all invariants.
 #![cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 
 pub(crate) mod batch;
@@ -27,6 +27,8 @@ pub(crate) mod deferred;
 #[cfg(not(loom))]
 pub(crate) mod destroy;
 pub(crate) mod handshake;
+#[cfg(not(loom))]
+pub(crate) mod home;
 #[cfg(not(loom))]
 pub(crate) mod idle_pages;
 #[cfg(not(loom))]

@@ -44,6 +44,18 @@ pub(crate) const fn is_claimed(grade: u8) -> bool {
 /// Pieces of nurseries that a component's heap takes before it takes chunks.
 pub(crate) const PAGES_MAX: usize = 12;
 
+/// Blocks that go back to their regions together, or with the whole heap: see
+/// [`crate::heap::home`].
+#[derive(Default)]
+pub(crate) struct Pile {
+    /// Whether blocks are piled up.
+    pub(crate) is_open: Cell<bool>,
+    pub(crate) count: Cell<u32>,
+    pub(crate) bytes: Cell<usize>,
+    /// The address of the top block, which begins with that of the one below; 0 if empty.
+    pub(crate) top: Cell<usize>,
+}
+
 /// A heap. Its memory is zeroed before it is made.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
@@ -73,6 +85,8 @@ pub(crate) struct Heap {
     pub(crate) is_ending: Cell<bool>,
     /// Whether blocks may be [deferred](crate::heap::deferred).
     pub(crate) defers: Cell<bool>,
+    /// Blocks freed since the heap's owner began to leave.
+    pub(crate) pile: Pile,
     /// Its pages from nurseries, as regions of level 1 or 2.
     pub(crate) pages: [Cell<u32>; PAGES_MAX],
     /// Guards all of this but the caches.

@@ -194,6 +194,12 @@ impl PrivateHeap {
         upkeep::keep_up_if_wanted(None);
     }
 
+    /// Says that the heap's user is about to free what it still has, and drop the heap: blocks
+    /// freed from now on are taken back together, and the whole heap at once if that was all.
+    pub fn wind_up(&self) {
+        self.heap().pile_up();
+    }
+
     /// The bytes of this heap.
     #[must_use]
     pub fn figures(&self) -> Figures {
@@ -254,10 +260,13 @@ impl PrivateHeap {
 
 impl Drop for PrivateHeap {
     fn drop(&mut self) {
-        if let Err((address, fault)) = self.heap().shed() {
+        let heap = self.heap();
+        if !heap.give_back_if_home()
+            && let Err((address, fault)) = heap.take_pile_apart().and_then(|()| heap.shed())
+        {
             report(address, fault, self.number());
         }
-        orphans::end_or_orphan(self.heap());
+        orphans::end_or_orphan(heap);
     }
 }
 

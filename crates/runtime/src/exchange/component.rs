@@ -219,6 +219,7 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
             recording::look_at_heap(seat.id, || heap::used(component));
         }
         let of = (*component).r#type;
+        heap::wind_up(component);
         if let Some(destroy) = (*of).destroy {
             destroy(component);
         }

@@ -135,6 +135,9 @@ impl Heap {
     /// others with it, so that the next blocks find room.
     #[inline(never)]
     pub(crate) fn take_back_full(&self, class: Class, block: usize) -> Checked {
+        if self.pile(block, class.bytes()) {
+            return Ok(());
+        }
         let cache = self.caches.of(Kind::pure(class));
         if (self.make_cache(class) || self.grow_cache(class)) && cache.push(block) {
             return Ok(());
@@ -178,6 +181,22 @@ impl Heap {
             cache.limit.set(less);
         }
         self.drain(class)
+    }
+
+    /// Bytes of all cached blocks of a component's heap, and of the arrays of grown caches.
+    pub(crate) fn caches_bytes(&self) -> usize {
+        let (mut bytes, mut made) = (0, self.caches.made.get());
+        while made != 0 {
+            let class = Class::from_number(made.trailing_zeros() as usize);
+            made &= made - 1;
+            let cache = self.caches.of(Kind::pure(class));
+            bytes += cache.count.get() as usize * class.bytes();
+            let array = cache.below.get();
+            if !self.caches.is_first(class, array) {
+                bytes += self.class_of(array).map_or(0, Class::bytes);
+            }
+        }
+        bytes
     }
 
     /// Moves all cached blocks of a component's heap to their regions, and then the arrays of grown

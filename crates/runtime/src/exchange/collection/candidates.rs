@@ -20,6 +20,10 @@ use crate::seats::seat::{Seat, Waiting, seat_of};
 const AT_ONCE: usize = 256;
 /// Entries of an index for each candidate, at most.
 const INDEX_GROWTH: usize = 8;
+/// Those who may wake a component that waits, for most: itself, and a peer.
+const WAKERS: usize = 2;
+/// Room that a list is given before the peers of a half-channel are added: most have fewer.
+const ROOM_FOR_PEERS: usize = 64;
 /// References to an idle component: that of its run, and the collector's.
 const OF_A_SEAT: u32 = 2;
 /// References to the half-channel of a port: its component's, and the collector's.
@@ -317,8 +321,13 @@ impl Candidates {
 
     fn look_at_connections(&mut self) {
         let mut visits = std::mem::take(&mut self.visits);
-        let mut wakers = Vec::new();
+        let mut wakers = Vec::with_capacity(WAKERS * self.waits.len());
         for &(index, target) in &self.waits {
+            if wakers.capacity() - wakers.len() < ROOM_FOR_PEERS {
+                // To copy a long list takes milliseconds, for which nobody is to be held up.
+                visits.pause();
+                wakers.reserve(wakers.len() + ROOM_FOR_PEERS);
+            }
             if self.all[index as usize].is_live {
                 continue;
             }

@@ -98,6 +98,20 @@ pub(crate) unsafe fn free_common(block: *mut c_void) {
     }
 }
 
+/// Called when a component frees all it still has, before [`leave`].
+///
+/// # Safety
+/// The component runs this.
+pub(crate) unsafe fn wind_up(component: *mut Component) {
+    #[cfg(not(loom))]
+    // SAFETY: as the caller promises.
+    unsafe {
+        ways::wind_up(component);
+    }
+    #[cfg(loom)]
+    let _ = component;
+}
+
 /// Ends the heap of a component that has ended, except blocks that others hold.
 ///
 /// # Safety
@@ -394,6 +408,15 @@ mod ways {
                 SYSTEM => memory::release(block),
                 _ => hearth_heap::free(block.cast()),
             }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::wind_up`].
+    pub(super) unsafe fn wind_up(component: *mut Component) {
+        // SAFETY: as the caller promises.
+        if let Some(heap) = unsafe { PrivateHeap::from_number((*component).heap) } {
+            heap.wind_up();
         }
     }
 
