@@ -163,8 +163,7 @@ pub(crate) const DEFAULTS: RuntimeOptions = RuntimeOptions {
     futures: Futures::Auto,
     workers: None,
     slice: Duration::from_millis(10),
-    // By default not yet: see what is missing in docs/internals/collection.md.
-    collect: Collect::Never,
+    collect: Collect::AsItGrows,
     // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a sleeping
     // processor takes longer.
     patience: hearth_sys::spin::WAKE_COST,

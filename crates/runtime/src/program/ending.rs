@@ -22,7 +22,7 @@ pub(super) static HOOKS: Hooks = Hooks {
     at_rest,
     serves: placer::tell_of_server,
     grown: collection::grown,
-    looks_around: collection::look_at_memory,
+    looks_around: collection::look_around,
     see_to_outside,
     fire_due: || timers::fire_due(timers::now()),
 };

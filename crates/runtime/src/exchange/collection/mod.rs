@@ -31,20 +31,30 @@ use candidates::Candidates;
 /// Components read from the registry under one hold of its lock, and components stopped together:
 /// others of their workers wait as long as two times as many take.
 const AT_ONCE: usize = 256;
-/// Running components from which on the first collection begins by itself. Below, there is little
-/// to gain, and a deadlock is reported as it came about.
-const COMPONENTS_MIN: usize = 10_000;
-/// The same for bytes of heaps.
-const BYTES_MIN: usize = 64 << 20;
-/// Growth since the last collection, as a multiple of what was left, at which the next begins: so
-/// all collections together cost a constant for each component made.
+/// Running components from which on the first collection is due. Below, there is little to gain,
+/// and a deadlock is reported as it came about.
+const COMPONENTS_MIN: usize = 100_000;
+/// The same for bytes of heaps, and the least number of further bytes for the next.
+const BYTES_MIN: usize = 32 << 20;
+/// Number of components at which the next collection is due, as a multiple of those left: so all
+/// collections together cost a constant for each component made.
 const GROWTH: usize = 2;
-/// Growth during a collection, as a multiple of the number at which it began, from which on whoever
+/// Growth beyond that at which it begins at once. Before, it begins when the last one is so long
+/// ago that the search takes a small part of that time: a program in which nothing is garbage
+/// should not notice.
+const RUSH: usize = 2;
+/// That part, as a divisor.
+const SMALL_PART: u32 = 200;
+/// The time of the search for each component, about.
+const SEARCH: Duration = Duration::from_micros(1);
+/// Growth until the next question whether it is time, as a divisor.
+const ASKED_AGAIN: usize = 8;
+/// Growth during a collection, as a part of the number at which it began, from which on whoever
 /// makes another component is delayed: otherwise more might be made than can be collected.
-const LIMIT: usize = 3;
+const CROWDED: usize = 4;
 /// The delay: less than a worker may be held up for. Others end meanwhile, about as many as were
 /// stopped together.
-const DELAY: Duration = Duration::from_micros(100);
+const DELAY: Duration = Duration::from_micros(300);
 /// Stack of a thread that collects; frames nest as calls do in the text of a program.
 const STACK_BYTES: usize = 1 << 20;
 /// Time that those stopped last are waited for before the next are stopped.
@@ -110,10 +120,16 @@ const PLANTED: [(Canary, Plan); 4] = [
 static LOOKING: Part<Mutex<()>> = Part::new(Mutex::default);
 /// A collection by threshold is under way.
 static UNDER_WAY: Part<AtomicBool> = Part::new(AtomicBool::default);
-/// Running components from which on the next one begins.
+/// Running components from which on the next one is due.
 static COMPONENTS: Part<AtomicUsize> = Part::new(|| AtomicUsize::new(COMPONENTS_MIN));
-/// Bytes of heaps from which on the next one begins.
-static BYTES: Part<AtomicUsize> = Part::new(|| AtomicUsize::new(BYTES_MIN));
+/// Bytes of heaps of those that the last one left, about.
+static BYTES: Part<AtomicUsize> = Part::new(AtomicUsize::default);
+/// Further bytes with which the next one is due.
+static FURTHER: Part<AtomicUsize> = Part::new(|| AtomicUsize::new(BYTES_MIN));
+/// Running components from which on makers of others are delayed, while one is under way.
+static CROWD: Part<AtomicUsize> = Part::new(AtomicUsize::default);
+/// The end of the last one, or the program's beginning.
+static LAST: Part<Mutex<Instant>> = Part::new(|| Mutex::new(Instant::now()));
 
 /// Components that nobody alive can ever wake.
 struct Garbage {
@@ -267,7 +283,10 @@ pub(crate) fn start() {
     }
     match options::get().collect {
         Collect::Never => {}
-        Collect::AsItGrows => registry::tell_from(COMPONENTS_MIN),
+        Collect::AsItGrows => {
+            drop(lock(&LAST));
+            registry::tell_from(COMPONENTS_MIN);
+        }
         // Without the thread nothing is collected unless the program asks for it.
         Collect::Every(period) => {
             let _ = runtime::spawn("collector", STACK_BYTES, move || {
@@ -283,24 +302,28 @@ pub(crate) fn start() {
     }
 }
 
-/// Called when there are many components: collects, on a thread of its own. If one is at it and
-/// there are far more by now, delays the caller.
+/// Called when there are many components: collects if it is time, on a thread of its own. If one is
+/// at it and there are far more by now, delays the caller.
 #[cold]
 pub(crate) fn grown() {
-    let limit = LIMIT * COMPONENTS.load(Ordering::Relaxed);
+    let running = registry::running();
     if UNDER_WAY.swap(true, Ordering::Relaxed) {
-        if registry::running() >= limit {
+        let crowd = CROWD.load(Ordering::Relaxed);
+        if running >= crowd {
             thread::sleep(DELAY);
         }
-        registry::tell_from(limit);
+        registry::tell_from(crowd);
         return;
     }
     // Where all wait, it is a deadlock and reported as one.
-    if !idle::enter_beside_others() {
+    if !is_time(running) || !idle::enter_beside_others() {
         UNDER_WAY.store(false, Ordering::Relaxed);
+        registry::tell_from(COMPONENTS_MIN.max(running + running / ASKED_AGAIN));
         return;
     }
-    registry::tell_from(limit);
+    let crowd = running + running / CROWDED;
+    CROWD.store(crowd, Ordering::Relaxed);
+    registry::tell_from(crowd);
     let collects = || {
         let garbage = Garbage::find();
         let live = garbage.live;
@@ -312,20 +335,36 @@ pub(crate) fn grown() {
     }
 }
 
-/// Ends a collection by threshold: says when the next begins.
+/// Whether a collection is to begin by itself, with so many components running.
+fn is_time(running: usize) -> bool {
+    let [components, bytes, further] =
+        [&COMPONENTS, &BYTES, &FURTHER].map(|one| one.load(Ordering::Relaxed));
+    let grown = heap::held().saturating_sub(bytes) / further.max(1);
+    let grown = grown.max(running / components.max(1));
+    let search = SEARCH * u32::try_from(running).unwrap_or(u32::MAX);
+    grown >= RUSH || grown >= 1 && lock(&LAST).elapsed() / SMALL_PART >= search
+}
+
+/// Ends a collection by itself: says when the next is due.
 fn ends(live: usize) {
-    BYTES.store((heap::held() * GROWTH).max(BYTES_MIN), Ordering::Relaxed);
+    let (running, bytes) = (registry::running(), heap::held());
+    // What was made meanwhile may be garbage, too, and is not to put the next one off. If it is
+    // not, the next one finds this.
+    let of_living = bytes / running.max(1) * live.min(running);
+    BYTES.store(of_living, Ordering::Relaxed);
+    FURTHER.store(of_living.max(BYTES_MIN), Ordering::Relaxed);
     let components = (live * GROWTH).max(COMPONENTS_MIN);
     COMPONENTS.store(components, Ordering::Relaxed);
+    *lock(&LAST) = Instant::now();
     UNDER_WAY.store(false, Ordering::Relaxed);
     registry::tell_from(components);
     idle::leave();
 }
 
-/// Called now and then while anything runs: collects if heaps have grown much.
-pub(crate) fn look_at_memory() {
+/// Called now and then while anything runs: collects if it is time.
+pub(crate) fn look_around() {
     let is_on = matches!(options::get().collect, Collect::AsItGrows);
-    if is_on && heap::held() >= BYTES.load(Ordering::Relaxed) {
+    if is_on && is_time(registry::running()) {
         grown();
     }
 }
