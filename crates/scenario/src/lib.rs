@@ -46,10 +46,15 @@ pub mod scenario;
 
 pub mod sim;
 
-//pub mod proof;
+mod genes;
+
+pub mod proof;
 
 //pub mod search;
 
 //pub mod generate;
 
 //pub mod forms;
+
+#[cfg(test)]
+mod random;

@@ -463,17 +463,23 @@ impl Model {
         None
     }
 
-    /// The horizon's jobs, with those that they make arrive, are few enough.
-    fn jobs(&self) -> Option<Found> {
-        // Arrivals form no circle, so a task's number is final after as many rounds as there are
-        // tasks. Numbers saturate.
+    /// Largest number of jobs of each task in a mode, with those that others make arrive; numbers
+    /// saturate.
+    pub fn jobs_max(&self, mode: usize) -> Vec<u64> {
+        let exists = |nth: usize| self.tasks[nth].is_in(mode);
         let mut jobs: Vec<u64> = (0..self.tasks.len())
-            .map(|nth| self.arrivals_max(TaskId(nth)).unwrap_or(0))
+            .map(|nth| match exists(nth) {
+                true => self.arrivals_max(TaskId(nth)).unwrap_or(0),
+                false => 0,
+            })
             .collect();
+        // Arrivals form no circle, so a task's number is final after as many rounds as there are
+        // tasks.
         for _ in 0..self.tasks.len() {
             let before = jobs.clone();
             for (nth, task) in self.tasks.iter().enumerate() {
                 match task.arrival {
+                    _ if !exists(nth) => {}
                     Arrival::After { task, .. } => jobs[nth] = before[task.0],
                     Arrival::OnPush { queue, .. } => {
                         jobs[nth] = self.tasks.iter().zip(&before).fold(0, |sum, (one, count)| {
@@ -489,7 +495,13 @@ impl Model {
                 break;
             }
         }
-        let found = jobs.into_iter().fold(0, u64::saturating_add);
+        jobs
+    }
+
+    /// The horizon's jobs are few enough, in each mode.
+    fn jobs(&self) -> Option<Found> {
+        let total = |mode| self.jobs_max(mode).into_iter().fold(0, u64::saturating_add);
+        let found = (0..self.modes.len()).map(total).max()?;
         (found > JOBS_MAX).then_some((Part::Model, "horizon", ModelFault::Jobs { found }))
     }
 }

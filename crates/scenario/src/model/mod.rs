@@ -154,6 +154,14 @@ impl Task {
         sum
     }
 
+    /// Whether the clock or the outside makes its jobs arrive, and no other task.
+    pub fn arrival_is_clocked(&self) -> bool {
+        matches!(
+            self.arrival,
+            Arrival::Periodic { .. } | Arrival::Sporadic { .. }
+        )
+    }
+
     /// Whether the task exists in a mode.
     pub fn is_in(&self, mode: usize) -> bool {
         self.modes.is_empty() || self.modes.contains(&mode)
