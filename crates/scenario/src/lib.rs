@@ -50,11 +50,11 @@ mod genes;
 
 pub mod proof;
 
-//pub mod search;
+pub mod search;
 
-//pub mod generate;
+pub mod generate;
 
-//pub mod forms;
+pub mod forms;
 
 #[cfg(test)]
 mod random;

@@ -140,25 +140,37 @@ impl Scenario {
         }
     }
 
-    /// The scenario with every arrival as early, and every job as long, as the model allows.
+    /// The scenario with every arrival of the clock and the outside as early, and every other delay
+    /// and every job as long, as the model allows.
     ///
     /// # Panics
     ///
     /// If the model has no such mode.
     pub fn fullest(model: &Model, mode: usize) -> Scenario {
         let mut scenario = Scenario::empty(model, mode);
+        let jobs_max = model.jobs_max(mode);
         for (id, task) in model.tasks_in(mode) {
+            let runs_ns: Vec<u64> = runs(model, id).iter().map(|range| range.to_ns).collect();
+            let jobs = &mut scenario.tasks[id.0].jobs;
             let (first, gap_ns) = match &task.arrival {
                 Arrival::Periodic {
                     period_ns, offset, ..
                 } => (offset.from_ns, *period_ns),
                 Arrival::Sporadic { between, first } => (first.from_ns, between.from_ns),
-                Arrival::After { .. } | Arrival::OnPush { .. } => continue,
+                Arrival::After { delay, .. } | Arrival::OnPush { delay, .. } => {
+                    let job = JobChoices {
+                        after_ns: delay.to_ns,
+                        runs_ns,
+                        ..JobChoices::default()
+                    };
+                    let count = usize::try_from(jobs_max[id.0]).unwrap_or(0);
+                    *jobs = vec![job; count];
+                    continue;
+                }
             };
-            let runs_ns: Vec<u64> = runs(model, id).iter().map(|range| range.to_ns).collect();
             let mut due_ns = first;
             while due_ns < model.horizon_ns {
-                scenario.tasks[id.0].jobs.push(JobChoices {
+                jobs.push(JobChoices {
                     due_ns,
                     runs_ns: runs_ns.clone(),
                     ..JobChoices::default()
