@@ -73,10 +73,7 @@ fn python_reads_traces_and_workloads() {
                    print(sum(len(x['phases']) for x in t.values()), \
                    sum(v for x in t.values() for p in x['phases'].values() for k,v in p.items() if k.startswith('run')))";
     if let Some(found) = python(program, &rt_app::write(&model, &scenario).text) {
-        assert_eq!(
-            found, "3 1800",
-            "the jobs of the clock; others are woken as they come"
-        );
+        assert_eq!(found, "9 5400", "three jobs of each task, in microseconds");
     }
     let program = "import csv,sys; \
                    rows=[r for r in csv.reader(l for l in sys.stdin if not l.startswith('#'))]; \
