@@ -24,7 +24,28 @@ fn unsigned(ns: u64) -> String {
     Unit::Nanoseconds.show(ns as f64)
 }
 
-/// What a score means, in words.
+/// A moment with all its nanoseconds, in milliseconds: moments of a run are compared.
+fn moment(ns: u64) -> String {
+    let (whole, part) = (ns / 1_000_000, ns % 1_000_000);
+    let part = format!("{part:06}");
+    match part.trim_end_matches('0') {
+        "" => format!("{whole} ms"),
+        digits => format!("{whole}.{digits} ms"),
+    }
+}
+
+/// The name of an objective, at the beginning of a line.
+pub fn name(objective: Objective) -> &'static str {
+    match objective {
+        Objective::Lateness => "Lateness",
+        Objective::Starvation => "Starvation",
+        Objective::CpuPeak => "CPU peak",
+        Objective::Overflow => "Overflow",
+        Objective::Deadlock => "Deadlock",
+    }
+}
+
+/// Meaning of a score, in words.
 pub fn score(model: &Model, objective: Objective, score: i64) -> String {
     match objective {
         Objective::Lateness if score > 0 => format!("a job is {} late", time(score)),
@@ -45,7 +66,7 @@ pub fn score(model: &Model, objective: Objective, score: i64) -> String {
         }
         Objective::Overflow => format!(
             "no item is lost; a queue is up to {} % full",
-            (score * 100).div_euclid(999)
+            (score * 100 + 500).div_euclid(999)
         ),
         Objective::Deadlock if score == Objective::DEADLOCKED => "jobs wait for each other".into(),
         Objective::Deadlock => "no jobs wait for each other".into(),
@@ -55,9 +76,6 @@ pub fn score(model: &Model, objective: Objective, score: i64) -> String {
 /// A verdict with what it rests on.
 pub fn verdict(model: &Model, objective: Objective, found: Verdict) -> String {
     match found {
-        Verdict::ProvedWorst if objective == Objective::Deadlock => {
-            "proved: the scenario shows it".into()
-        }
         Verdict::ProvedWorst => "proved: no scenario is worse".into(),
         Verdict::ProvedSafe { bound } => match objective {
             Objective::Overflow => "proved: no scenario loses an item".into(),
@@ -67,6 +85,7 @@ pub fn verdict(model: &Model, objective: Objective, found: Verdict) -> String {
                 score(model, objective, bound)
             ),
         },
+        Verdict::Found if objective == Objective::Deadlock => "found: the scenario shows it".into(),
         Verdict::Found => "found: the scenario shows it, and a worse one may exist".into(),
         Verdict::OnlySearched => "only searched: nothing is proved".into(),
     }
@@ -119,7 +138,7 @@ pub fn text(model: &Model, run: &Run) -> String {
         "\n{} of core time within {}, from {} on.\n",
         unsigned(run.peak_ns),
         unsigned(model.window_ns),
-        unsigned(run.peak_at_ns)
+        moment(run.peak_at_ns)
     );
     for (queue, result) in model.queues.iter().zip(&run.queues) {
         let _ = write!(
@@ -129,17 +148,17 @@ pub fn text(model: &Model, run: &Run) -> String {
         );
         match result.first_loss_ns {
             Some(ns) => {
-                let _ = writeln!(text, ", the first at {}.", unsigned(ns));
+                let _ = writeln!(text, ", the first at {}.", moment(ns));
             }
             None => text.push_str(".\n"),
         }
     }
     if let Some(deadlock) = &run.deadlock {
-        let _ = writeln!(text, "Deadlock at {}:", unsigned(deadlock.at_ns));
+        let _ = writeln!(text, "Deadlock at {}:", moment(deadlock.at_ns));
         for one in &deadlock.circle {
             let holds = one.holds.iter().map(|(id, since_ns)| {
                 let name = &model.resources[id.0].name;
-                format!("{name} since {}", unsigned(*since_ns))
+                format!("{name} since {}", moment(*since_ns))
             });
             let holds: Vec<String> = holds.collect();
             let holds = match holds.is_empty() {
@@ -151,7 +170,7 @@ pub fn text(model: &Model, run: &Run) -> String {
                 "  {} waits for {} since {}{holds}",
                 model.task(one.task).name,
                 waits_for(model, one.wait),
-                unsigned(one.since_ns)
+                moment(one.since_ns)
             );
         }
     }

@@ -1,5 +1,5 @@
-//! The genetic search against proofs and against chance, on sets after published statistics of cars.
-//! `HEARTH_TEST_DEEP=1` takes as many sets as the goals name.
+//! The genetic search against proofs and against chance, on sets after published statistics of
+//! cars. `HEARTH_TEST_DEEP=1` takes as many sets as the goals name.
 
 use hearth_scenario::generate::Automotive;
 use hearth_scenario::model::Model;

@@ -43,7 +43,7 @@ fn model() -> (Model, Scenario) {
     (model, scenario)
 }
 
-/// What a Python program prints of a text on its standard input; none without Python.
+/// Output of a Python program that is given a text; none without Python.
 fn python(program: &str, text: &str) -> Option<String> {
     let child = Command::new("python3")
         .args(["-c", program])
@@ -84,6 +84,25 @@ fn python_reads_traces_and_workloads() {
             format!("{} {} True", run.events.len(), run.jobs.len())
         );
     }
+}
+
+/// Where `rt-app` is installed, it takes the workload; without the right to set priorities it says
+/// so after it has read it.
+#[test]
+fn rt_app_runs_the_workload() {
+    let (model, scenario) = model();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join("workload.json");
+    fs::write(&file, rt_app::write(&model, &scenario).text).expect("the folder can be written");
+    let output = Command::new("rt-app")
+        .arg(&file)
+        .current_dir(&folder)
+        .output();
+    let Ok(output) = output else { return };
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let has_no_right = told.contains("not permitted");
+    assert!(output.status.success() || has_no_right, "{told}");
+    assert!(told.contains("SCHED_FIFO policy with priority"), "{told}");
 }
 
 #[test]

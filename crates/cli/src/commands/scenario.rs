@@ -10,9 +10,7 @@ use hearth_report::scenarios;
 use hearth_scenario::forms::{Read, amalthea, harness, rt_app, trace};
 use hearth_scenario::model::Model;
 use hearth_scenario::scenario::Scenario;
-use hearth_scenario::search::{
-    Bounded, Method, Objective, Options, Outcome, bounded, search,
-};
+use hearth_scenario::search::{Bounded, Method, Objective, Options, Outcome, bounded, search};
 use hearth_scenario::sim::{Run, simulate};
 use hearth_terminal::progress::Bar;
 use hearth_terminal::{Failure, Interruption, output};
@@ -187,7 +185,7 @@ fn text(read: &Read, objective: Objective, outcome: &Outcome, run: &Run) -> Stri
     };
     format!(
         "{}: {score}.{mode}\n{}.\n{} runs; the worst was number {}.\n\n{}",
-        capitalised(objective.name()),
+        scenarios::name(objective),
         capitalised(&verdict),
         outcome.evaluations,
         outcome.found_after,
@@ -195,7 +193,7 @@ fn text(read: &Read, objective: Objective, outcome: &Outcome, run: &Run) -> Stri
     )
 }
 
-/// What the reader should know beside the answer.
+/// Notes that the reader should have beside the answer.
 fn said(arguments: &ScenarioArguments, read: &Read, scenario: &Scenario) {
     for note in &read.notes {
         output::tell(format!("note: {note}"));

@@ -1,8 +1,8 @@
 //! Models from AMALTHEA's `.amxmi`, as APP4MC writes them.
 //!
-//! Read are tasks and interrupt routines with the runnables that they call, ticks, labels' and other
-//! elements' absence told, stimuli, cores with their frequency, allocations with priorities, and
-//! response-time requirements as deadlines. Everything else is counted in the notes.
+//! Read are tasks and interrupt routines with the ticks of the runnables that they call, stimuli,
+//! cores with their frequency, allocations with priorities, and response-time requirements as
+//! deadlines. Everything else is counted in the notes.
 
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ use crate::model::Model;
 pub struct Written {
     /// The text.
     pub text: String,
-    /// What the form cannot say, a sentence each.
+    /// Parts that the form cannot say, a sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Written {
 pub struct Read {
     /// The model.
     pub model: Model,
-    /// What of the file is not in the model, or was assumed, a sentence each.
+    /// Parts of the file that are not in the model, and assumptions, a sentence each.
     pub notes: Vec<String>,
 }
 

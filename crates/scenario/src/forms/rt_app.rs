@@ -417,7 +417,7 @@ impl Reader {
     }
 }
 
-/// What a task does again and again.
+/// The course that a task repeats.
 #[derive(Default)]
 struct Cycle {
     steps: Vec<Step>,

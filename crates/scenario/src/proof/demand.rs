@@ -1,9 +1,10 @@
 //! Demand of earliest deadlines on one core.
 //!
-//! Let a job with the absolute deadline `d` end late or in time, and let `s` be the last time before
-//! at which the core had no work with a deadline up to `d`. All that it did since is work that
-//! arrived in `[s, d)` with such deadlines: at most `h(d - s)`. So the job ends by `s + h(d - s)`,
-//! and is late by at most the largest `h(t) - t` over the `t` that its task's deadlines can have.
+//! Let a job with the absolute deadline `d` end late or in time, and let `s` be the last time
+//! before at which the core had no work with a deadline up to `d`. All that it did since is work
+//! that arrived in `[s, d)` with such deadlines: at most `h(d - s)`. So the job ends by
+//! `s + h(d - s)`, and is late by at most the largest `h(t) - t` over the `t` that its task's
+//! deadlines can have.
 
 use crate::model::{CoreId, Model, TaskId};
 

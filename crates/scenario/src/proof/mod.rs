@@ -1,8 +1,9 @@
-//! What holds for every scenario.
+//! Bounds that hold for every scenario.
 //!
 //! - [`bounds`]: response times of fixed priorities, with and without preemption, and demand of
 //!   earliest deadlines; on cores whose tasks stay there.
-//! - [`locks_in_order`]: no two jobs can wait for each other's resources.
+//! - [`locks_in_order`]: no two jobs can wait for each other's resources, and
+//!   [`may_wait_for_queues`]: jobs may wait for queues.
 //! - [`exact`]: the worst lateness of small sets, by constraints or by trying everything.
 //!
 //! Each of them says nothing rather than something that need not hold: [`Reason`] is why.
@@ -85,6 +86,13 @@ pub fn bounds(model: &Model, mode: usize) -> Vec<Option<Result<Bound, Reason>>> 
                 .collect()
         }
     }
+}
+
+/// Whether a job of the mode may wait for room or an item in a queue.
+pub fn may_wait_for_queues(model: &Model, mode: usize) -> bool {
+    model
+        .tasks_in(mode)
+        .any(|(_, task)| streams::waits_for_queue(model, mode, task))
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@
 //! z                =  s + Σ_x C(x) in(x) - due(k)
 //! ```
 //!
-//! The fourth line says that the core has some of this work left whenever more of it arrives. So if
-//! `k` ended before `s + Σ C in`, all of this work that had arrived by then would be done, though it
-//! is more than the time since `s`: `z` is never more than the response in a simulation of the same
-//! arrivals. And the true worst case fulfils all lines with the true busy period. So the largest
-//! `z` is the worst response exactly. It is found by halving what is between the best known one and
-//! the bound of the response-time analysis, each question answered by the solver.
+//! The fourth line says that the core has some of this work left whenever more of it arrives. So
+//! if `k` ended before `s + Σ C in`, all of this work that had arrived by then would be done,
+//! though it is more than the time since `s`: `z` is never more than the response in a simulation
+//! of the same arrivals. And the true worst case fulfils all lines with the true busy period. So
+//! the largest `z` is the worst response exactly. It is found by halving what is between the best
+//! known one and the bound of the response-time analysis, each question answered by the solver.
 
 use pumpkin_conflict_resolvers::resolvers::ResolutionResolver;
 use pumpkin_solver::Solver;

@@ -34,7 +34,7 @@ pub(super) fn parent(
                 .tasks_in(mode)
                 .filter(|(_, one)| one.steps.iter().any(is_push));
             let Some((giver, rules)) = givers.next() else {
-                // Nobody pushes: it never arrives, which a task outside of the mode does not either.
+                // Nobody pushes, so it never arrives, like a task outside of the mode.
                 let nobody = model.tasks.iter().position(|one| !one.is_in(mode));
                 return nobody.map(|nth| Some((TaskId(nth), 0))).ok_or_else(unknown);
             };
@@ -53,7 +53,7 @@ pub(super) fn parent(
 }
 
 /// Whether a job of the task may wait for a queue.
-fn waits_for_queue(model: &Model, mode: usize, task: &Task) -> bool {
+pub(super) fn waits_for_queue(model: &Model, mode: usize, task: &Task) -> bool {
     // A job that arrives with each item finds one, if nobody else takes any.
     let has_own = |queue: QueueId| {
         let arrives = matches!(task.arrival, Arrival::OnPush { queue: one, .. } if one == queue);

@@ -102,8 +102,8 @@ fn reasons_are_given_where_nothing_is_proved() {
     );
 }
 
-/// The bounds hold in every scenario that was tried, of sets with all kinds of tasks: what is called
-/// safe is. That they are not idle is seen by how near the runs come.
+/// The bounds hold in every scenario that was tried, of sets with all kinds of tasks: what is
+/// called safe is. That they are not idle is seen by how near the runs come.
 #[test]
 fn no_run_exceeds_a_bound() {
     let (mut checked, mut reached) = (0, 0);

@@ -1,10 +1,10 @@
 //! A population of scenarios.
 //!
-//! Written here and not taken from a crate: `genetic_algorithm` 0.28 was looked at, and what decides
-//! here is none of its parts. Genes are times up to an hour in nanoseconds with a range each; the
-//! variations that count know what genes mean ("let this task arrive when that job does"), and look
-//! at the run; and a search must be able to end after any run, with the same answer for the same
-//! number of runs.
+//! Written here and not taken from a crate: `genetic_algorithm` 0.28 was looked at, and what
+//! decides here is none of its parts. Genes are times up to an hour in nanoseconds with a range
+//! each; the variations that count know what genes mean ("let this task arrive when that job
+//! does"), and look at the run; and a search must be able to end after any run, with the same
+//! answer for the same number of runs.
 
 use crate::genes::{Layout, TaskGenes};
 use crate::model::{Arrival, Model};
@@ -228,8 +228,8 @@ impl Island {
         }
     }
 
-    /// Lets jobs arrive at a moment at which harm arises: of all tasks that meet the harmed one on a
-    /// core, most of them, or one. Where they all arrive with it, a task often has its worst.
+    /// Lets jobs arrive at a moment at which harm arises: of all tasks that meet the harmed one on
+    /// a core, most of them, or one. Where they all arrive with it, a task often has its worst.
     fn align(&mut self, model: &Model, genes: &mut [u64], parent: usize) {
         let moments = &self.population[parent].moments;
         if moments.is_empty() {

@@ -52,7 +52,7 @@ pub struct Progress {
     pub worst: Option<i64>,
 }
 
-/// How much is known.
+/// Degree of certainty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No scenario does harm: none exceeds the bound, in the objective's unit.
@@ -86,7 +86,7 @@ pub struct Outcome {
     pub scenario: Scenario,
     /// Its score; see [`Objective`].
     pub score: i64,
-    /// How much is known.
+    /// Degree of certainty.
     pub verdict: Verdict,
     /// Number of runs.
     pub evaluations: u64,
@@ -104,7 +104,7 @@ pub enum SearchError {
     Nothing {
         /// The objective's name.
         objective: &'static str,
-        /// What it needs.
+        /// The part that it needs.
         lacks: &'static str,
     },
     /// The exact search knows lateness only.
@@ -199,7 +199,6 @@ pub fn verdict(model: &Model, objective: Objective, score: i64) -> Verdict {
         Bounded::Never => Verdict::ProvedSafe { bound: 0 },
         Bounded::By(bound) if score >= bound => Verdict::ProvedWorst,
         Bounded::By(bound) if !objective.is_harm(bound) => Verdict::ProvedSafe { bound },
-        _ if objective.is_worst(score) => Verdict::ProvedWorst,
         _ if objective.is_harm(score) => Verdict::Found,
         _ => Verdict::OnlySearched,
     }

@@ -1,7 +1,7 @@
-//! What is looked for, and how bad a run is.
+//! Objectives, and scores of runs.
 
 use crate::model::{Model, Step, TaskId, WhenFull};
-use crate::proof::{bounds, locks_in_order};
+use crate::proof::{bounds, locks_in_order, may_wait_for_queues};
 use crate::sim::Run;
 
 /// Harm that a search looks for. Each has a score, of which more is worse.
@@ -24,7 +24,7 @@ pub enum Objective {
     Deadlock,
 }
 
-/// What is proved of an objective.
+/// Proved bound of an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounded {
     /// It cannot happen at all.
@@ -76,8 +76,8 @@ impl Objective {
         (!is_there).then_some(part)
     }
 
-    /// Whether a score is harm, and not only how near a run came to it. Of starvation and peaks that
-    /// is for the reader to say.
+    /// Whether a score is harm, and not only how near a run came to it. Of starvation and peaks
+    /// that is for the reader to say.
     pub fn is_harm(self, score: i64) -> bool {
         match self {
             Objective::Lateness => score > 0,
@@ -158,7 +158,7 @@ pub(super) struct Scored {
     pub(super) moments: Vec<(Option<TaskId>, u64)>,
 }
 
-/// What is proved of an objective, for all modes together.
+/// Proved bound of an objective, for all modes together.
 pub fn bounded(model: &Model, objective: Objective) -> Bounded {
     let steps = || model.tasks.iter().flat_map(|task| &task.steps);
     let modes = 0..model.modes.len();
@@ -199,13 +199,8 @@ pub fn bounded(model: &Model, objective: Objective) -> Bounded {
             }
         }
         Objective::Deadlock => {
-            let can_wait = |step: &Step| match step {
-                Step::Push(queue) => model.queues[queue.0].when_full == WhenFull::Wait,
-                Step::Pop(_) => true,
-                _ => false,
-            };
-            let in_order = modes.into_iter().all(|mode| locks_in_order(model, mode));
-            match in_order && !steps().any(can_wait) {
+            let cannot = |mode| locks_in_order(model, mode) && !may_wait_for_queues(model, mode);
+            match modes.into_iter().all(cannot) {
                 true => Bounded::Never,
                 false => Bounded::Not,
             }

@@ -41,7 +41,8 @@ fn the_same_seed_gives_the_same_answer() {
     }
 }
 
-/// What is called safe has no scenario against it, and what is called the worst none that is worse.
+/// A set that is called safe has no scenario against it, and one whose worst is proved none that
+/// is worse.
 #[test]
 fn no_set_called_safe_has_a_scenario_against_it() {
     let (mut safe, mut worst) = (0, 0);
@@ -112,7 +113,7 @@ steps = [{ run = "1ms..2ms" }, { lock = "store" }, { run = "20us" }, { lock = "l
     );
     assert_eq!(
         (outcome.score, outcome.verdict),
-        (Objective::DEADLOCKED, Verdict::ProvedWorst)
+        (Objective::DEADLOCKED, Verdict::Found)
     );
     let circle = simulate(&model, &outcome.scenario)
         .deadlock
