@@ -86,8 +86,8 @@ fn python_reads_traces_and_workloads() {
     }
 }
 
-/// Where `rt-app` is installed, it takes the workload; without the right to set priorities it says
-/// so after it has read it.
+/// `rt-app` takes the workload, if it is installed; without the right to set priorities it says so
+/// after it has read it.
 #[test]
 fn rt_app_runs_the_workload() {
     let (model, scenario) = model();

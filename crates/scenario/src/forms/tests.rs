@@ -290,7 +290,7 @@ fn mistakes_in_cars_have_a_line() {
     assert!(error.contains("in a circle"), "{error}");
 }
 
-/// Whatever is done to the files, the readers answer in words.
+/// The readers answer in words, whatever is done to the files.
 #[test]
 fn broken_files_are_refused_in_words() {
     let mut random = fastrand::Rng::with_seed(8);
