@@ -7,6 +7,7 @@
 use crate::model::{
     Arrival, CoreId, Model, Policy, Range, Scheduler, Scope, Step, TIME_NS_MAX, Task,
 };
+use crate::proof::{Bound, bounds};
 
 /// Periods in milliseconds with their shares in percent.
 const PERIODS: [(u64, u32); 9] = [
@@ -41,6 +42,10 @@ pub struct Automotive {
     pub load_permille: u64,
     /// Horizon in nanoseconds.
     pub horizon_ns: u64,
+    /// Share of a task's longest response, by analysis, from which on its deadline lies, in
+    /// thousandths: its deadline is between that and the response. None for deadlines that are
+    /// periods, which make the shortest task the latest in most sets.
+    pub tight_permille: Option<u64>,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -48,7 +53,7 @@ pub struct Automotive {
 impl Automotive {
     /// A set with these parameters.
     ///
-    /// Fixed priorities with preemption, the shorter period first; deadlines are periods. Offsets
+    /// Fixed priorities with preemption, the shorter period first. Offsets
     /// are open up to a period or a quarter of the horizon, jitters are up to a tenth of a period,
     /// and jobs take from half of their longest time on. Loads are dealt out uniformly (UUniFast).
     pub fn model(&self) -> Model {
@@ -96,7 +101,7 @@ impl Automotive {
         for (place, nth) in order.into_iter().rev().enumerate() {
             tasks[nth].priority = u32::try_from(place + 1).unwrap_or(u32::MAX);
         }
-        Model {
+        let mut model = Model {
             horizon_ns,
             window_ns: horizon_ns.min(10_000_000),
             scheduler: Scheduler {
@@ -108,7 +113,21 @@ impl Automotive {
             resources: Vec::new(),
             queues: Vec::new(),
             tasks,
+        };
+        if let Some(least) = self.tight_permille {
+            for (nth, bound) in bounds(&model, 0).into_iter().enumerate() {
+                let share = random.u64(least.min(1000)..=1000);
+                if let Some(Ok(Bound {
+                    response_ns: Some(ns),
+                    ..
+                })) = bound
+                {
+                    model.tasks[nth].deadline_ns =
+                        Some(in_units(ns as f64 * share as f64 / 1000.0));
+                }
+            }
         }
+        model
     }
 }
 

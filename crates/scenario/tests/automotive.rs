@@ -36,6 +36,7 @@ fn the_genetic_search_finds_the_proved_worst() {
             cores: 1 + seed as usize % 4,
             load_permille: 600 + 50 * (seed % 7),
             horizon_ns: 40_000_000,
+            tight_permille: None,
             seed,
         }
         .model()
@@ -74,10 +75,10 @@ fn the_genetic_search_finds_the_proved_worst() {
     );
 }
 
-/// With a hundred tasks it beats chance with as many runs.
+/// With a hundred tasks it beats chance with as many runs, by 5 % or more.
 #[test]
 fn the_genetic_search_beats_chance() {
-    let (pairs, evaluations) = if is_deep() { (50, 2_000) } else { (2, 100) };
+    let (pairs, evaluations) = if is_deep() { (40, 300) } else { (2, 100) };
     let (mut wins, mut told) = (0, Vec::new());
     for seed in 0..pairs {
         let model = Automotive {
@@ -85,6 +86,7 @@ fn the_genetic_search_beats_chance() {
             cores: 4,
             load_permille: 850,
             horizon_ns: if is_deep() { 200_000_000 } else { 60_000_000 },
+            tight_permille: Some(700),
             seed,
         };
         let model = model
@@ -94,7 +96,7 @@ fn the_genetic_search_beats_chance() {
         let by = |method| score(&model, method, seed, evaluations, i64::MAX);
         let (genetic, random) = (by(Method::Genetic), by(Method::Random));
         told.push(format!("seed {seed}: {genetic} and {random}"));
-        wins += u64::from(genetic > random);
+        wins += u64::from((genetic - random) * 20 >= random.abs().max(1));
     }
     assert!(
         wins * 100 >= pairs * 90,
@@ -111,6 +113,7 @@ fn a_light_set_is_proved_safe() {
         cores: 4,
         load_permille: 300,
         horizon_ns: 100_000_000,
+        tight_permille: None,
         seed: 5,
     };
     let model = model

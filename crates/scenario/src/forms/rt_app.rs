@@ -23,6 +23,12 @@ fn micros(ns: u64) -> u64 {
     ns.div_ceil(1000)
 }
 
+/// Time after which the workload ends by itself, in seconds: the horizon, and some more for the jobs
+/// of its end. Without it a task whose wake-up was lost would wait for ever.
+fn seconds(model: &Model) -> u64 {
+    model.horizon_ns.div_ceil(1_000_000_000) + 1
+}
+
 /// A scenario as a workload. The scenario must be one of the model's.
 pub fn write(model: &Model, scenario: &Scenario) -> Written {
     let mut left_out = vec!["Times are rounded up to whole microseconds.".to_owned()];
@@ -44,6 +50,12 @@ pub fn write(model: &Model, scenario: &Scenario) -> Written {
         .any(|one| one.protocol != Protocol::None)
     {
         left_out.push("Locks lend no priorities.".to_owned());
+    }
+    if model.tasks.iter().any(|task| !task.arrival_is_clocked()) {
+        left_out.push(
+            "A task that is woken while it still runs misses that: rt-app remembers no wake-ups."
+                .to_owned(),
+        );
     }
     let mut priorities: Vec<u32> = model.tasks.iter().map(|task| task.priority).collect();
     priorities.sort_unstable();
@@ -145,7 +157,8 @@ pub fn write(model: &Model, scenario: &Scenario) -> Written {
     let mut text = String::from("{\n");
     let _ = write!(
         text,
-        "  \"global\": {{ \"duration\": -1, \"default_policy\": \"SCHED_OTHER\", \"calibration\": \"CPU0\" }},\n  \"resources\": {{\n{}\n  }},\n  \"tasks\": {{\n{}\n  }}\n}}\n",
+        "  \"global\": {{ \"duration\": {}, \"default_policy\": \"SCHED_OTHER\", \"calibration\": \"CPU0\" }},\n  \"resources\": {{\n{}\n  }},\n  \"tasks\": {{\n{}\n  }}\n}}\n",
+        seconds(model),
         resources.join(",\n"),
         tasks.join(",\n")
     );
