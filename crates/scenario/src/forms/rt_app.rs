@@ -23,8 +23,8 @@ fn micros(ns: u64) -> u64 {
     ns.div_ceil(1000)
 }
 
-/// Time after which the workload ends by itself, in seconds: the horizon, and some more for the jobs
-/// of its end. Without it a task whose wake-up was lost would wait for ever.
+/// Time after which the workload ends by itself, in seconds: the horizon, and some more for its
+/// last jobs. Without it a task whose wake-up was lost would wait for ever.
 fn seconds(model: &Model) -> u64 {
     model.horizon_ns.div_ceil(1_000_000_000) + 1
 }
