@@ -19,6 +19,7 @@ pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
+pub(crate) mod scenario;
 pub(crate) mod top;
 pub(crate) mod watch;
 
@@ -30,6 +31,7 @@ use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::PlaceArguments;
+use scenario::ScenarioArguments;
 use top::Top;
 use watch::Watch;
 
@@ -101,6 +103,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Advise(Advise),
     Place(PlaceArguments),
+    Scenario(ScenarioArguments),
     Machine(Machine),
     Cores(CoresArguments),
     Claim(ClaimArguments),

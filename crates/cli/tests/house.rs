@@ -24,6 +24,7 @@ const PURE: &[&str] = &[
     "hearth-stats",
     "hearth-model",
     "hearth-place",
+    "hearth-scenario",
     "hearth-lang",
     "hearth-draw",
     "hearth-published",

@@ -4,6 +4,7 @@
 //! - [`placement`]: a plan, as text, as a picture and as JSON.
 //! - [`run`]: a recorded run beside what its plan expected, as a page.
 //! - [`calls`]: recorded calls, as text and as a page, with one of them drawn.
+//! - [`scenarios`]: a found scenario's run, as text, as a picture and as JSON.
 //! - [`transactions`]: traces of transactions, as text and as a page.
 //! - [`heaps`] and [`heap_map`]: the heaps of a running process, gathered, and as a picture.
 //!
@@ -26,5 +27,6 @@ pub mod heaps;
 pub mod placement;
 pub mod portrait;
 pub mod run;
+pub mod scenarios;
 pub mod summary;
 pub mod transactions;

@@ -22,6 +22,7 @@ mod place;
 mod predict;
 mod probe;
 mod run;
+mod scenario;
 mod simulate;
 mod study;
 mod thrashing;
@@ -45,6 +46,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Predict(arguments) => predict::predict(&arguments),
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Place(arguments) => place::place(&arguments),
+        Command::Scenario(arguments) => scenario::scenario(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Cores(arguments) => cores::cores(&arguments),
         Command::Claim(arguments) => claim::claim(&arguments),
