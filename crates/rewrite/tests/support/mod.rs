@@ -1,0 +1,7 @@
+//! What tests of whole runs share: random rule sets, and a rewriter that does everything in the
+//! plainest way.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+
+pub mod naive;
+pub mod random;
