@@ -3,6 +3,7 @@
 //! - [`schema`]: types of vertices and edges, with attributes. [`graph`]: the store.
 //! - [`rule`]: rules in code; [`text`]: rules in a text.
 //! - [`engine`]: rules applied until none matches; [`rewrite`] is the way in.
+//! - [`forms`]: graphs from other tools' files, and for them.
 //!
 //! Inside: `compile` looks names up, `plan` chooses in which order to search, `search` finds
 //! matches, `words` and `select` choose among those that overlap, `apply` changes the graph.
@@ -55,6 +56,8 @@ mod select;
 mod words;
 
 pub mod engine;
+
+pub mod forms;
 
 pub use code::ELEMENTS_MAX;
 pub use engine::{Options, Outcome, RewriteError, Sharing, describe_plans, rewrite};
