@@ -39,7 +39,7 @@ pub(crate) fn apply(
 ) -> Vec<u64> {
     let mut applied = vec![0; rules.len()];
     let is_deep = chosen.iter().any(|one| rules[one.rule as usize].is_deep());
-    if threads > 1 && !is_deep && (always || chosen.len() >= TOGETHER_MIN) {
+    if !is_deep && (always || (threads > 1 && chosen.len() >= TOGETHER_MIN)) {
         together(graph, rules, found, chosen, threads);
         chosen
             .iter()

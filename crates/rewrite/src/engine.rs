@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::apply;
 use crate::compile::{self, Compiled};
 use crate::graph::{Direction, Graph};
-use crate::plan::{self, Plan, Statistics};
+use crate::plan::{self, Plan, Statistics, Try};
 use crate::rule::{Rule, RuleError};
 use crate::search::Search;
 use crate::select::{Found, PlainLocks, SharedLocks};
@@ -28,9 +28,11 @@ use crate::select::{Found, PlainLocks, SharedLocks};
 /// Matches of a round at most, about: so much memory is for them. More are left to later rounds.
 const FOUND_MAX: usize = 1 << 20;
 /// Matches from one pivot at most in a round.
-const FROM_PIVOT_MAX: usize = 4096;
-/// Batches for each thread: few enough to take seldom, enough to end together.
-const BATCHES: usize = 32;
+const FROM_PIVOT_MAX: usize = 1 << 14;
+/// Batches for each thread, at least: pivots differ much in what they cost.
+const BATCHES: usize = 64;
+/// Pivots of a batch at most.
+const BATCH_MAX: usize = 64;
 /// A search expected to look at fewer vertices and edges than this is left to one thread: at some
 /// 10 ns each, threads take longer to start.
 const COST_MIN: f64 = 50_000.0;
@@ -57,7 +59,7 @@ pub struct Options {
 pub enum Sharing {
     /// Where the work is expected to be worth starting them.
     Worthwhile,
-    /// Always: for tests and measurements.
+    /// Always, and a single thread works as several would: for tests and measurements.
     Always,
 }
 
@@ -166,7 +168,7 @@ pub fn rewrite(
         }
         let begin = Instant::now();
         let vertices = graph.vertex_end() as usize;
-        let chosen = match threads > 1 && (always || matches >= CHOICE_MIN) {
+        let chosen = match always || (threads > 1 && matches >= CHOICE_MIN) {
             true => shared.choose(&found, &rules, vertices, threads),
             false => plain.choose(&found, &rules, vertices),
         };
@@ -237,15 +239,10 @@ fn search(
     threads: usize,
     always: bool,
 ) -> Found {
-    let pivots: Vec<Vec<u32>> = plans
-        .iter()
-        .map(|plan| graph.of_types(plan.steps[0].range))
-        .collect();
+    let pivots: Vec<Vec<u32>> = plans.iter().map(|plan| pivots(graph, plan)).collect();
     let all: usize = pivots.iter().map(Vec::len).sum();
     let limit = (FOUND_MAX / all.max(1)).clamp(1, FROM_PIVOT_MAX);
-    // Tests have few pivots and want them dealt out all the same.
-    let least = if always { 1 } else { 16 };
-    let size = (all / (threads * BATCHES)).clamp(least, 1024);
+    let size = (all / (threads * BATCHES)).clamp(1, BATCH_MAX);
     let batches: Vec<Batch<'_>> = pivots
         .iter()
         .enumerate()
@@ -256,7 +253,7 @@ fn search(
         })
         .collect();
     let mut flat: Vec<Vec<u32>> = vec![Vec::new(); rules.len()];
-    let mut searcher = |batch: &Batch<'_>| {
+    let mut search_all = |batch: &Batch<'_>| {
         let rule = batch.rule;
         from_batch(
             graph,
@@ -267,18 +264,26 @@ fn search(
             &mut flat[rule],
         );
     };
-    if threads == 1 {
-        batches.iter().for_each(&mut searcher);
+    if threads == 1 && !always {
+        batches.iter().for_each(&mut search_all);
         return Found { flat };
     }
+    // The largest first, so that none of them begins when the others end. The order of results is
+    // that of the places.
+    let mut largest_first: Vec<usize> = (0..batches.len()).collect();
+    let sizes: Vec<usize> = batches
+        .iter()
+        .map(|batch| degrees(graph, &plans[batch.rule], batch.pivots))
+        .collect();
+    largest_first.sort_by_key(|place| std::cmp::Reverse(sizes[*place]));
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done: Vec<(usize, Vec<u32>)> = Vec::new();
         loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(Batch { rule, pivots }) = batches.get(place) else {
+            let Some(place) = largest_first.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 return done;
             };
+            let Batch { rule, pivots } = &batches[*place];
             let mut found = Vec::new();
             from_batch(
                 graph,
@@ -289,7 +294,7 @@ fn search(
                 &mut found,
             );
             if !found.is_empty() {
-                done.push((place, found));
+                done.push((*place, found));
             }
         }
     };
@@ -305,6 +310,28 @@ fn search(
         flat[batches[place].rule].extend(found);
     }
     Found { flat }
+}
+
+/// Vertices of the pivot's type that fulfil the conditions on it.
+fn pivots(graph: &Graph, plan: &Plan) -> Vec<u32> {
+    let step = &plan.steps[0];
+    let mut search = Search::new(graph);
+    let mut pivots = graph.of_types(step.range);
+    if !step.conditions.is_empty() {
+        pivots.retain(|pivot| search.may_start_at(step, *pivot));
+    }
+    pivots
+}
+
+/// Edges from pivots that a search begins with: what it costs, about.
+fn degrees(graph: &Graph, plan: &Plan, pivots: &[u32]) -> usize {
+    let of = |pivot: &u32| match plan.steps.get(1).map(|step| &step.tries) {
+        Some(Try::From {
+            direction, edges, ..
+        }) => graph.halves_of(*pivot, *direction, *edges).len(),
+        _ => 1,
+    };
+    pivots.iter().map(of).sum()
 }
 
 /// Adds the matches from some pivots, at most `limit` from each.

@@ -32,6 +32,14 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Whether a vertex fulfils the conditions on a pivot.
+    pub(crate) fn may_start_at(&mut self, step: &Step, pivot: u32) -> bool {
+        self.bound.vertices[usize::from(step.vertex)] = pivot;
+        step.conditions
+            .iter()
+            .all(|one| one.is_true(self.graph, &self.bound))
+    }
+
     /// Calls `found` for each match from a pivot, in the order of the plan. It returns the step to
     /// go on with, 0 for none, or a number above all steps.
     pub(crate) fn start_at(

@@ -185,7 +185,7 @@ mod models {
     }
 
     #[test]
-    fn model_of_claims() {
+    fn loom_claims() {
         let (none, read, write) = (None, Some(false), Some(true));
         one_pass([[read, none], [read, write], [none, write]]);
         one_pass([[write, read], [read, none], [read, read]]);

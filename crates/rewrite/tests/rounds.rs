@@ -125,17 +125,22 @@ fn one_set(seed: u64, text: &str, mut rng: Rng, tally: &mut Tally) {
         return;
     }
     let wanted = naive.listing();
-    for threads in 1..=8 {
+    // None: one thread without any shared state.
+    for threads in [None].into_iter().chain((1..=8).map(Some)) {
         let mut graph = start.clone();
-        let outcome = rewrite(&mut graph, &rules, &options(threads, rounds));
+        let mut options = options(threads.unwrap_or(1), rounds);
+        if threads.is_none() {
+            options.sharing = Sharing::Worthwhile;
+        }
+        let outcome = rewrite(&mut graph, &rules, &options);
         assert!(
             graph.listing() == wanted,
-            "seed {seed}, {threads} threads, {rounds} rounds\n{text}\nbefore\n{}\nwanted\n{wanted}\n\
+            "seed {seed}, {threads:?} threads, {rounds} rounds\n{text}\nbefore\n{}\nwanted\n{wanted}\n\
              found\n{}",
             start.listing(),
             graph.listing()
         );
-        assert_eq!(graph.fault(), None, "seed {seed}, {threads} threads");
+        assert_eq!(graph.fault(), None, "seed {seed}, {threads:?} threads");
         match outcome {
             Ok(outcome) => assert_eq!(outcome.rounds, rounds, "seed {seed}"),
             Err(RewriteError::Endless { .. }) => assert!(!ended, "seed {seed}"),
@@ -190,6 +195,7 @@ fn large_graphs_have_one_result() {
     let start = videos(20_000, 5);
     let mut first = None;
     for (threads, sharing) in [
+        (1, Sharing::Worthwhile),
         (1, Sharing::Always),
         (2, Sharing::Always),
         (3, Sharing::Worthwhile),
