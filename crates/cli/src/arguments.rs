@@ -19,6 +19,7 @@ pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
+pub(crate) mod rewrite;
 pub(crate) mod top;
 pub(crate) mod watch;
 
@@ -30,6 +31,7 @@ use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::PlaceArguments;
+use rewrite::RewriteArguments;
 use top::Top;
 use watch::Watch;
 
@@ -113,6 +115,7 @@ pub(crate) enum Command {
     Heap(Heap),
     Top(Top),
     Watch(Watch),
+    Rewrite(RewriteArguments),
     Study(Study),
     Completions(Completions),
     Man(Man),
