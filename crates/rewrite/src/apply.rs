@@ -64,7 +64,7 @@ fn stored<'a>(rule: &Compiled, found: &'a Found, chosen: Chosen) -> &'a [u32] {
     &found.flat[chosen.rule as usize][chosen.start..chosen.start + rule.stride()]
 }
 
-/// What a rule's vertices and edges are, those of one match and those it creates.
+/// Vertices and edges of one match, and those that are created for it.
 struct Elements {
     bound: Bindings,
     new_vertices: [u32; ELEMENTS_MAX],
@@ -162,7 +162,7 @@ impl Operation {
     }
 }
 
-/// What one thread makes of its share of the matches.
+/// Operations that one thread makes of its share of the matches.
 struct Orders {
     /// By shard.
     operations: Vec<Vec<Operation>>,

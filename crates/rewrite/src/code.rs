@@ -9,7 +9,7 @@ use crate::rule::Binary;
 /// Most vertices of a rule, those of its `unless` patterns included; and most edges.
 pub const ELEMENTS_MAX: usize = 32;
 
-/// What the elements of a pattern are bound to while a search goes on.
+/// Vertices and edges that a pattern's elements are bound to while a search goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bindings {
     pub(crate) vertices: [u32; ELEMENTS_MAX],

@@ -57,7 +57,7 @@ pub struct Options {
 /// When several threads work rather than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Where the work is expected to be worth starting them.
+    /// If the work is expected to be worth starting them.
     Worthwhile,
     /// Always, and a single thread works as several would: for tests and measurements.
     Always,
@@ -75,7 +75,7 @@ impl Default for Options {
     }
 }
 
-/// What a run did.
+/// Account of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rounds that applied something.

@@ -70,7 +70,7 @@ impl Statistics {
     }
 }
 
-/// What a step tries.
+/// Candidates that a step tries.
 #[derive(Clone, Debug)]
 pub(crate) enum Try {
     /// Every vertex of the type: the pivot, or a vertex that no edge connects with the rest.

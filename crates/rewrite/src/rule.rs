@@ -254,9 +254,9 @@ pub struct Assignment {
 pub struct Rule {
     /// Its name.
     pub name: Name,
-    /// What must be there.
+    /// Pattern that must be there.
     pub pattern: Pattern,
-    /// What must not be there beside it: negative application conditions.
+    /// Patterns that must not be there beside it: negative application conditions.
     pub unless: Vec<Pattern>,
     /// Vertices and edges of the pattern to delete.
     pub delete: Vec<Name>,

@@ -73,13 +73,13 @@ impl Kind {
 /// A value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Int`].
+    /// Value of [`Kind::Int`].
     Int(i64),
-    /// Of [`Kind::Float`].
+    /// Value of [`Kind::Float`].
     Float(f64),
-    /// Of [`Kind::Bool`].
+    /// Value of [`Kind::Bool`].
     Bool(bool),
-    /// Of [`Kind::Text`].
+    /// Value of [`Kind::Text`].
     Text(String),
 }
 

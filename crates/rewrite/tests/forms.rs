@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use hearth_rewrite::forms::{FormError, Loaded, csv, dot, graphml, xmi};
 use hearth_rewrite::{Graph, Kind, SchemaBuilder, Sort, Value, VertexId};
 
-/// What a program prints for an input; none where the program is missing, with a line that says so.
+/// Output of a program for an input; none where the program is missing, with a line that says so.
 fn other(program: &str, arguments: &[&str], input: &str) -> Option<String> {
     let child = Command::new(program)
         .args(arguments)

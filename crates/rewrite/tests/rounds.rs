@@ -27,7 +27,7 @@ fn sets() -> u64 {
     }
 }
 
-/// What a random set came to, to see that sets are not all idle.
+/// Account of random sets, to see that sets are not all idle.
 #[derive(Default, Debug)]
 struct Tally {
     applied: usize,

@@ -116,7 +116,7 @@ pub struct Loose {
     pub vertices: Vec<LooseVertex>,
     /// Edges in the order of the file.
     pub edges: Vec<LooseEdge>,
-    /// What was left out, as sentences.
+    /// Things left out, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ pub struct Loaded {
     pub graph: Graph,
     /// Names of vertices by number.
     pub names: Vec<String>,
-    /// What was left out, as sentences.
+    /// Things left out, as sentences.
     pub notes: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use quick_xml::{Reader, XmlVersion};
 
 use super::FormError;
 
-/// What a text holds next.
+/// Next thing in a text.
 pub(super) enum Item {
     /// An element begins: its name and attributes, prefixes included.
     Open(String, Vec<(String, String)>),
