@@ -19,6 +19,7 @@ pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
+pub(crate) mod rewrite;
 pub(crate) mod scenario;
 pub(crate) mod top;
 pub(crate) mod watch;
@@ -31,6 +32,7 @@ use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::PlaceArguments;
+use rewrite::RewriteArguments;
 use scenario::ScenarioArguments;
 use top::Top;
 use watch::Watch;
@@ -116,6 +118,7 @@ pub(crate) enum Command {
     Heap(Heap),
     Top(Top),
     Watch(Watch),
+    Rewrite(RewriteArguments),
     Study(Study),
     Completions(Completions),
     Man(Man),

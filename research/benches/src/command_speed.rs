@@ -14,7 +14,7 @@ use std::process::Command;
 /// A name and a measurement that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 14] = [
+pub(crate) const BENCHMARKS: [Measurement; 15] = [
     ("check-speed", |effort| check_speed(effort.repeats)),
     ("run-latency", |effort| run_latency(effort.repeats)),
     ("first-run", |effort| first_run(effort.repeats)),
@@ -26,6 +26,7 @@ pub(crate) const BENCHMARKS: [Measurement; 14] = [
     ("servers", crate::servers_command::servers),
     ("sync", crate::sync_command::sync),
     ("stm", crate::stm_command::stm),
+    ("rewrite", crate::rewrite_command::rewrite),
     ("reorder", crate::reorder_command::reorder),
     ("watch", crate::watch_command::watch),
     ("collect", crate::collect_command::collect),

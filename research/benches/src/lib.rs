@@ -14,6 +14,7 @@ pub mod measure;
 pub mod peers;
 pub mod placements;
 pub mod repeatability;
+pub mod rewrite;
 pub mod runtime;
 pub mod savina;
 pub mod stm;

@@ -20,6 +20,7 @@ mod net_server;
 mod pair_latency;
 mod placements_command;
 mod reorder_command;
+mod rewrite_command;
 mod runtime_report;
 mod savina_report;
 mod servers_command;
@@ -232,6 +233,9 @@ fn small(request: &Request) -> ExitCode {
     }
     if request.wants("futures") {
         tell("futures", futures_command::check());
+    }
+    if request.wants("rewrite") {
+        tell("rewrite", rewrite_command::check());
     }
     if request.wants("stm") {
         tell("stm", stm_command::check());

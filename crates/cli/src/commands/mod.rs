@@ -21,6 +21,7 @@ mod new;
 mod place;
 mod predict;
 mod probe;
+mod rewrite;
 mod run;
 mod scenario;
 mod simulate;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
+        Command::Rewrite(arguments) => rewrite::rewrite(&arguments),
         Command::Study(_) => study::study(),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
