@@ -12,6 +12,7 @@ use hearth_machine::topology::Bytes;
 use hearth_study_arguments::Study;
 
 pub(crate) mod claim;
+pub(crate) mod consolidate;
 pub(crate) mod cores;
 pub(crate) mod futures;
 pub(crate) mod gang;
@@ -23,6 +24,7 @@ pub(crate) mod top;
 pub(crate) mod watch;
 
 use claim::{ClaimArguments, ClaimsArguments, StewardArguments};
+use consolidate::ConsolidateArguments;
 use cores::CoresArguments;
 use futures::FuturesArguments;
 use gang::{GangArguments, GangsArguments};
@@ -101,6 +103,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Advise(Advise),
     Place(PlaceArguments),
+    Consolidate(ConsolidateArguments),
     Machine(Machine),
     Cores(CoresArguments),
     Claim(ClaimArguments),

@@ -45,7 +45,7 @@ impl Figures {
             cost: units.iter().map(|unit| system.units[*unit].cost).sum(),
             ..Figures::default()
         };
-        figures.talk(system, |component| unit(component));
+        figures.talk(system, unit);
         figures.latency_ns = Some(latency_ns(system, mapping));
         for at in &units {
             let there = (0..mapping.0.len()).filter(|component| unit(*component) == *at);

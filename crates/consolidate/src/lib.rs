@@ -12,6 +12,8 @@ pub mod model;
 
 pub mod file;
 
+pub mod amalthea;
+
 pub mod mapping;
 
 pub mod figures;
@@ -21,5 +23,11 @@ pub mod switch;
 pub mod check;
 
 pub mod search;
+
+pub mod result;
+
+pub mod why;
+
+pub mod report;
 
 pub mod generate;

@@ -1,9 +1,9 @@
 //! The system: components with their modes and times, messages, points, units and buses.
 //!
 //! Everything is resolved: names are numbers into the lists of [`System`], times are whole
-//! nanoseconds. [`crate::file`], [`crate::amalthea`] and [`crate::generate`] make systems: numbers are
-//! within the lists, times, bandwidths and shares above 0, at least one mode, component and unit
-//! exist, and each unit has a core and a memory.
+//! nanoseconds. [`crate::file`], [`crate::amalthea`] and [`crate::generate`] make systems: numbers
+//! are within the lists, times and bandwidths above 0, at least one mode, component and unit exist,
+//! and each unit has a core and a memory.
 
 use std::fmt;
 

@@ -83,8 +83,8 @@ fn plan(system: &System, mapping: &Mapping, from: usize, to: usize) -> SwitchPla
         .into_iter()
         .map(|core| on_core(system, mapping, core, from, to))
         .collect();
-    let delays = cores.iter().map(|core| core.delay_ns);
-    let longest = delays.fold(Some(0), |a, b| a.zip(b).map(|(a, b)| a.max(b)));
+    let mut delays = cores.iter().map(|core| core.delay_ns);
+    let longest = delays.try_fold(0_u64, |longest, delay| Some(longest.max(delay?)));
     let signal_ns = match starts.is_empty() {
         true => 0,
         false => signal_ns(system, &cores),
@@ -222,9 +222,9 @@ fn deferred(tasks: &[Task], busy: u128) -> Option<u128> {
     requests.extend(stopping().flat_map(|t| (0..=busy / t.period).map(|nth| nth * t.period)));
     requests.sort_unstable();
     requests.dedup();
-    let waits = requests.into_iter().map(|request| {
+    let mut waits = requests.into_iter().map(|request| {
         let end = idle_at(tasks, Some(request))?;
         Some(end - request)
     });
-    waits.fold(Some(0), |a, b| a.zip(b).map(|(a, b)| a.max(b)))
+    waits.try_fold(0_u128, |longest, wait| Some(longest.max(wait?)))
 }

@@ -182,7 +182,7 @@ impl Check<'_> {
                 let mut active = self.active(core, mode);
                 active.sort_by_key(|load| (load.deadline_ns, load.component));
                 let used = active.iter().map(|l| l.time_ns as f64 / l.period_ns as f64);
-                let used: f64 = used.sum();
+                let used = used.fold(0.0, |sum, share| sum + share);
                 let times = responses(&active);
                 let max = match self.system.rules.bound {
                     Bound::Utilisation(max) => max,

@@ -1,12 +1,14 @@
 //! Lower bounds: numbers of cores and units that no valid mapping undercuts, and the least goal.
 //!
-//! Cores: a component takes at least its least share of any core, in each of its modes. For each
-//! mode, and for all components as well as for those of each safety level that must not share a
-//! core with another, Martello and Toth's bound L2 (1990) says how many cores they fill. Units: the
-//! fewest, taken from the largest on, that have so many cores, so much memory and so many cores in
-//! lock-step, and one for each component of a set that must be apart.
+//! Work: the sum of all components' shares in the mode with the most, where fast memory holds only
+//! as much as there is of it (Lagrange's multipliers). Cores: a component takes at least its least
+//! share of any core, in each of its modes. For each mode, and for all components as well as for
+//! those of each safety level that must not share a core with another, Martello and Toth's bound
+//! L2 (1990) says how many cores they fill. Units: the fewest, taken from the largest on, that have
+//! so many cores, so much memory and so many cores in lock-step, and one for each component of a
+//! set that must be apart.
 
-use super::problem::Problem;
+use super::problem::{NEVER, Problem};
 use crate::model::{Asil, By, LockStep};
 
 /// Numbers that no valid mapping undercuts.
@@ -17,10 +19,14 @@ pub(crate) struct Least {
     pub(crate) goal: f64,
 }
 
-pub(crate) fn least(problem: &Problem) -> Least {
-    let (cores, locked) = cores(problem);
-    let units = units(problem, cores, locked);
-    let cores = cores.max(units);
+/// Bounds; those of cores and the goal for mappings of at most `units_max` units.
+pub(crate) fn least(problem: &Problem, units_max: usize) -> Least {
+    let (filled, locked) = cores(problem);
+    let units = units(problem, filled, locked);
+    let work = work(problem, units_max.max(units)).div_ceil(problem.core_max.max(1));
+    let cores = filled
+        .max(units)
+        .max(usize::try_from(work).unwrap_or(usize::MAX));
     // A configurable pair counts as two cores, one of which does no work.
     let always = problem.system.cores.iter();
     let always = always
@@ -31,6 +37,108 @@ pub(crate) fn least(problem: &Problem) -> Least {
         cores: cores + locked.saturating_sub(always),
         goal: goal(problem, units),
     }
+}
+
+/// Least parts of cores that all components take in the mode with the most, if `units` units give
+/// their memory: fast memory is small.
+fn work(problem: &Problem, units: usize) -> u64 {
+    let capacity = capacity(problem, units);
+    let modes = (0..problem.modes).map(|mode| {
+        let all = 0..problem.count();
+        let active: Vec<usize> = all.filter(|at| problem.is_active(*at, mode)).collect();
+        priced(problem, &active, &capacity).0
+    });
+    modes.fold(0.0, f64::max) as u64
+}
+
+/// Prices of bytes by kind of memory if `units` units give their memory.
+pub(crate) fn prices(problem: &Problem, units: usize) -> Vec<f64> {
+    let all: Vec<usize> = (0..problem.count()).collect();
+    priced(problem, &all, &capacity(problem, units)).1
+}
+
+/// Bytes of each kind of memory in the units that have most of it.
+fn capacity(problem: &Problem, units: usize) -> Vec<u64> {
+    let system = problem.system;
+    let kinds = 0..problem.prices.len();
+    let of_kind = |kind: usize| {
+        let mut sizes: Vec<u64> = (system.units.iter())
+            .map(|unit| {
+                let own = unit.memories.iter();
+                let own = own.filter(|one| problem.memory_kind(**one) == kind);
+                own.map(|one| system.memories[*one].bytes).sum()
+            })
+            .collect();
+        sizes.sort_unstable_by_key(|size| std::cmp::Reverse(*size));
+        sizes.iter().take(units).sum()
+    };
+    kinds.map(of_kind).collect()
+}
+
+/// Least sum of parts of components that share so many bytes of each kind of memory, by Lagrange's
+/// multipliers: any prices p give the bound
+///
+/// ```text
+/// Σ_c min_k (parts(c, k) + p_k · bytes(c)) - Σ_k p_k · capacity(k)
+/// ```
+///
+/// which is concave in each price; the best ones are searched for one after the other.
+fn priced(problem: &Problem, components: &[usize], capacity: &[u64]) -> (f64, Vec<f64>) {
+    const ROUNDS: usize = 3;
+    const HALVINGS: usize = 40;
+    let mut prices = vec![0.0; capacity.len()];
+    let value = |prices: &[f64]| {
+        let each = components.iter().map(|at| {
+            let bytes = problem.system.components[*at].bytes as f64;
+            let kinds = problem.least_by_memory[*at].iter().zip(prices);
+            let kinds = kinds.map(|(parts, price)| *parts as f64 + price * bytes);
+            kinds.fold(f64::INFINITY, f64::min)
+        });
+        let given = prices
+            .iter()
+            .zip(capacity)
+            .map(|(price, bytes)| price * *bytes as f64);
+        each.sum::<f64>() - given.sum::<f64>()
+    };
+    // A byte saves at most all of a component's difference between memories.
+    let most = components.iter().map(|at| {
+        let kinds = problem.least_by_memory[*at]
+            .iter()
+            .filter(|parts| **parts < NEVER);
+        let (low, high) = kinds.fold((NEVER, 0), |(low, high), parts| {
+            (low.min(*parts), high.max(*parts))
+        });
+        let bytes = problem.system.components[*at].bytes.max(1);
+        high.saturating_sub(low) as f64 / bytes as f64
+    });
+    let most = most.fold(0.0, f64::max);
+    let mut best = value(&prices);
+    if capacity.len() < 2 || most == 0.0 {
+        return (best, prices);
+    }
+    for _ in 0..ROUNDS {
+        for kind in 0..prices.len() {
+            let (mut low, mut high) = (0.0, most);
+            let mut trial = prices.clone();
+            for _ in 0..HALVINGS {
+                let third = (high - low) / 3.0;
+                trial[kind] = low + third;
+                let left = value(&trial);
+                trial[kind] = high - third;
+                if left < value(&trial) {
+                    low += third;
+                } else {
+                    high -= third;
+                }
+            }
+            trial[kind] = f64::midpoint(low, high);
+            let found = value(&trial);
+            if found > best {
+                (best, prices) = (found, trial);
+            }
+        }
+    }
+    (best, prices)
 }
 
 /// Cores that work, and those of them in lock-step.
@@ -128,7 +236,8 @@ fn units(problem: &Problem, cores: usize, locked: usize) -> usize {
     };
     let by_cores = (1..=system.units.len()).find(|count| {
         let given_up = (locked as u64).saturating_sub(largest(&always, *count));
-        largest(&all, *count).saturating_sub(given_up) >= cores as u64
+        let there = largest(&all, *count).saturating_sub(given_up);
+        there >= cores as u64 && there.saturating_mul(problem.core_max) >= work(problem, *count)
     });
     let apart = system.apart.iter().filter(|apart| apart.by == By::Unit);
     let apart = apart.map(|apart| apart.components.len()).max().unwrap_or(0);

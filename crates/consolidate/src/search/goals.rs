@@ -26,7 +26,9 @@ pub(crate) struct Seats<'p, 'a> {
 
 impl<'p, 'a> Seats<'p, 'a> {
     /// Begins with a state in which all components have seats.
-    pub(crate) fn new(state: State<'p, 'a>, seed: u64) -> Self {
+    pub(crate) fn new(mut state: State<'p, 'a>, seed: u64) -> Self {
+        // Steps of earlier searches are not this one's.
+        state.steps = 0;
         Self {
             best: vec![None; state.problem.count()],
             state,

@@ -81,7 +81,48 @@ impl Default for Goals {
     }
 }
 
-/// What a search is doing.
+impl Goals {
+    /// Reads weights such as `cabling=3,energy=1`; a name alone weighs 1, and goals that are not
+    /// named nothing.
+    ///
+    /// # Errors
+    /// A sentence with the valid names.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut goals = Self {
+            traffic: 0.0,
+            latency: 0.0,
+            cabling: 0.0,
+            energy: 0.0,
+            mixing: 0.0,
+            cost: 0.0,
+        };
+        for part in text.split(',') {
+            let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
+            let weight = weight.trim().parse::<f64>().ok();
+            let weight = weight.filter(|weight| (0.0..=1e6).contains(weight));
+            let weight = weight.ok_or_else(|| {
+                format!("`{part}` has no weight from 0 to 1000000: write one, as in energy=2")
+            })?;
+            let goal = match name.trim() {
+                "traffic" => &mut goals.traffic,
+                "latency" => &mut goals.latency,
+                "cabling" => &mut goals.cabling,
+                "energy" => &mut goals.energy,
+                "mixing" => &mut goals.mixing,
+                "cost" => &mut goals.cost,
+                other => {
+                    return Err(format!(
+                        "`{other}` is no goal: write traffic, latency, cabling, energy, mixing or cost"
+                    ));
+                }
+            };
+            *goal = weight;
+        }
+        Ok(goals)
+    }
+}
+
+/// Work of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Looks for a first mapping.
@@ -218,14 +259,15 @@ pub fn search(
     seed: u64,
     hook: &mut dyn FnMut(Progress) -> f64,
 ) -> Result<Found, SearchError> {
-    let problem = Problem::new(system, goals);
+    let mut problem = Problem::new(system, goals);
     if let Some(component) = problem.candidates.iter().position(Vec::is_empty) {
         return Err(SearchError::Nowhere {
             component: system.components[component].name.clone(),
             reason: nowhere::reason(system, component),
         });
     }
-    let least = bound::least(&problem);
+    let least = bound::least(&problem, system.units.len());
+    problem.prices = bound::prices(&problem, least.units);
     let mut search = Search {
         packer: Packer::new(problem.count(), seed),
         least,
@@ -239,6 +281,7 @@ pub fn search(
     search.pack()?;
     search.close(Phase::Units);
     search.prove(false);
+    search.bound_cores();
     search.close(Phase::Cores);
     search.prove(false);
     search.improve();
@@ -443,6 +486,14 @@ impl<'s, 'a> Search<'s, 'a> {
     /// One of the first few, of more the more attempts have failed.
     fn pick(&mut self, count: usize, failures: usize) -> usize {
         self.packer.random.usize(..count.min(1 + failures / 2))
+    }
+
+    /// Bounds the cores anew: a mapping of more units than the best is worse in any case.
+    fn bound_cores(&mut self) {
+        if let Some(best) = self.value() {
+            let least = bound::least(self.problem, best.units);
+            self.least.cores = self.least.cores.max(least.cores);
+        }
     }
 
     fn exact(&mut self, best: Value, with_goal: bool, nodes: u64) -> exact::Searched {

@@ -245,24 +245,28 @@ fn makes_room(state: &State, core: usize, component: usize, more: u64, out: &[us
     })
 }
 
-/// The seat on a core with the fastest memory that has room, if the component fits.
+/// The seat on a core with the memory that is best for all, if the component fits: the fastest,
+/// less what its bytes would save for others.
 pub(crate) fn seat_on(state: &mut State, component: usize, core: usize) -> Option<Seat> {
     let problem = state.problem;
     let unit = problem.system.cores[core].unit;
     let memories = &problem.system.units[unit].memories;
     if let [memory] = memories.as_slice() {
-        let seat = Seat {
-            core,
-            memory: *memory,
-        };
+        let memory = *memory;
+        let seat = Seat { core, memory };
         return state.fits(component, seat).then_some(seat);
     }
-    let mut keyed: Vec<(u64, usize)> = memories
+    let one = &problem.system.components[component];
+    let mut keyed: Vec<(f64, usize)> = memories
         .iter()
-        .map(|memory| (problem.time(component, core, *memory), *memory))
-        .filter(|(time, _)| *time != u64::MAX)
+        .filter_map(|memory| {
+            let time = problem.time(component, core, *memory);
+            let price = problem.prices[problem.memory_kind(*memory)];
+            let key = parts(time, one.period_ns) as f64 + price * one.bytes as f64;
+            (time != u64::MAX).then_some((key, *memory))
+        })
         .collect();
-    keyed.sort_unstable();
+    keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut seats = keyed.into_iter().map(|(_, memory)| Seat { core, memory });
     seats.find(|seat| state.fits(component, *seat))
 }

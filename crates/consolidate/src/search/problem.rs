@@ -12,6 +12,9 @@ pub(crate) const WHOLE: u64 = 1 << 40;
 /// Slack for the rounding up of each term; far less than the checker's tolerance.
 const SLACK: u64 = 512;
 
+/// Parts that no core has.
+pub(crate) const NEVER: u64 = u64::MAX / 4;
+
 /// A message as one of its ends sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
@@ -63,6 +66,10 @@ pub(crate) struct Problem<'a> {
     pub(crate) cables: Vec<f64>,
     /// Least parts of a core that a component takes.
     pub(crate) least: Vec<u64>,
+    /// The same by kind of memory; [`NEVER`] where it has no seat.
+    pub(crate) least_by_memory: Vec<Vec<u64>>,
+    /// Price of a byte in each kind of memory, parts: what it saves at the margin.
+    pub(crate) prices: Vec<f64>,
     /// Least share-weighted power of a component, watts.
     pub(crate) least_w: Vec<f64>,
     /// Bounds of mode switches without the signal, ns, by the mode before.
@@ -122,6 +129,8 @@ impl<'a> Problem<'a> {
             core_class: Vec::new(),
             cables: cables(system),
             least: Vec::new(),
+            least_by_memory: vec![vec![NEVER; memory_kinds]; count],
+            prices: vec![0.0; memory_kinds],
             least_w: Vec::new(),
             busy_max: vec![None; system.modes.len()],
             weights: Weights::default(),
@@ -163,6 +172,11 @@ impl<'a> Problem<'a> {
         (component * cores + self.core_kind[core]) * memories + self.memory_kind[memory]
     }
 
+    /// Kind of a memory, as a number into the prices.
+    pub(crate) fn memory_kind(&self, memory: usize) -> usize {
+        self.memory_kind[memory]
+    }
+
     /// Time of a component on a core with a memory; `u64::MAX` if there is none.
     pub(crate) fn time(&self, component: usize, core: usize, memory: usize) -> u64 {
         self.times[self.time_at(component, core, memory)]
@@ -177,7 +191,7 @@ impl<'a> Problem<'a> {
     fn find_candidates(&mut self) {
         let system = self.system;
         for (at, component) in system.components.iter().enumerate() {
-            let (mut least, mut least_w) = (u64::MAX / 4, f64::INFINITY);
+            let (mut least, mut least_w) = (NEVER, f64::INFINITY);
             let share = system.time_share(component.modes);
             for (number, core) in system.cores.iter().enumerate() {
                 let unit = &system.units[core.unit];
@@ -202,6 +216,9 @@ impl<'a> Problem<'a> {
                     }
                     fits = true;
                     least = least.min(used);
+                    let kind = self.memory_kind[*memory];
+                    let by_kind = &mut self.least_by_memory[at][kind];
+                    *by_kind = used.min(*by_kind);
                     let busy = time as f64 / component.period_ns as f64;
                     least_w = least_w.min(core.busy_w * busy * share);
                 }
