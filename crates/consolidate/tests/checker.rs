@@ -89,16 +89,19 @@ fn each_planted_breach_is_found() {
     assert!(matches!(found, Violation::Memory { .. }));
     let found = planted(&|system, _| {
         let one = &mut system.components[1];
-        one.times
-            .iter_mut()
-            .for_each(|time| time.ns = one.period_ns + 1);
+        let used = one.period_ns / 2;
+        one.times.iter_mut().for_each(|time| time.ns = used);
         one.modes = ModeSet(1);
-        system.rules.bound = Bound::Utilisation(1.0);
+        system.rules.bound = Bound::Utilisation(0.4);
     });
-    assert!(matches!(
-        found,
-        Violation::Utilisation { .. } | Violation::Late { .. }
-    ));
+    assert!(matches!(found, Violation::Utilisation { .. }));
+    let found = planted(&|system, _| {
+        let one = &mut system.components[1];
+        one.times.iter_mut().for_each(|time| time.ns = 2000);
+        one.modes = ModeSet(1);
+        one.deadline_ns = 1000;
+    });
+    assert!(matches!(found, Violation::Late { .. }));
     let found = planted(&|system, _| {
         system.components[0].modes = ModeSet(1);
         let within_ns = 1;
