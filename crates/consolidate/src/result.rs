@@ -90,6 +90,8 @@ pub(crate) fn rows(result: &Consolidated) -> Vec<[String; 4]> {
 }
 
 pub(crate) fn digits(value: f64) -> String {
+    // An empty sum is -0.
+    let value = value + 0.0;
     match value.abs() {
         large if large >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
         large if large >= 1.0 => format!("{value:.1}"),
