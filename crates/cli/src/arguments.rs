@@ -12,6 +12,7 @@ use hearth_machine::topology::Bytes;
 use hearth_study_arguments::Study;
 
 pub(crate) mod claim;
+pub(crate) mod consolidate;
 pub(crate) mod cores;
 pub(crate) mod futures;
 pub(crate) mod gang;
@@ -25,6 +26,7 @@ pub(crate) mod top;
 pub(crate) mod watch;
 
 use claim::{ClaimArguments, ClaimsArguments, StewardArguments};
+use consolidate::ConsolidateArguments;
 use cores::CoresArguments;
 use futures::FuturesArguments;
 use gang::{GangArguments, GangsArguments};
@@ -106,6 +108,7 @@ pub(crate) enum Command {
     Advise(Advise),
     Place(PlaceArguments),
     Scenario(ScenarioArguments),
+    Consolidate(ConsolidateArguments),
     Machine(Machine),
     Cores(CoresArguments),
     Claim(ClaimArguments),

@@ -10,6 +10,7 @@
 //! - [`talk`]: the placement with the least predicted cost.
 //! - [`baselines`]: other algorithms, to start from and to compare with.
 //! - [`helper`]: the place of a thread that reads what others write.
+//! - [`search`]: budgets, scores and annealing, for whatever is arranged.
 //! - [`policy`]: the policies by name; [`adapt`]: following a running program.
 //! - [`plan`]: a placement with its reasons, alternatives, and whether it matters.
 //!
@@ -49,5 +50,6 @@ pub mod helper;
 pub mod patterns;
 pub mod plan;
 pub mod policy;
+pub mod search;
 pub mod slots;
 pub mod talk;

@@ -6,6 +6,7 @@ mod check;
 mod claim;
 mod claim_steward;
 mod claims;
+mod consolidate;
 mod cores;
 mod explain;
 mod fmt;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Place(arguments) => place::place(&arguments),
         Command::Scenario(arguments) => scenario::scenario(&arguments),
+        Command::Consolidate(arguments) => consolidate::consolidate(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Cores(arguments) => cores::cores(&arguments),
         Command::Claim(arguments) => claim::claim(&arguments),

@@ -6,30 +6,8 @@ use super::problem::Problem;
 use super::weigh::Scratch;
 use super::{Bottleneck, Breakdown, Load};
 use crate::graph::ComponentId;
+use crate::search::Score;
 use crate::slots::CpuSlot;
-
-/// Criteria of local search: memory first, then J, then the evenness of loads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Score {
-    pub(crate) over: f64,
-    pub(crate) total: f64,
-    pub(crate) squares: f64,
-}
-
-impl Score {
-    /// Whether this is better than `other` by more than rounding.
-    pub(crate) fn beats(&self, other: &Self) -> bool {
-        let less = |a: f64, b: f64, part: f64| a < b - part * b.abs();
-        if less(self.over, other.over, 1e-9) {
-            return true;
-        }
-        if less(other.over, self.over, 1e-9) {
-            return false;
-        }
-        less(self.total, other.total, 1e-9)
-            || (!less(other.total, self.total, 1e-9) && less(self.squares, other.squares, 1e-6))
-    }
-}
 
 /// Cost of moving components away from where they are, for a search that must pay for itself.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@ use hearth_machine::synthetic;
 use hearth_model::fitted::Model;
 
 use super::problem::Problem;
-use super::state::{Home, Score, State};
+use super::state::{Home, State};
 use super::{Bottleneck, CostOptions, evaluate};
 use crate::graph::{Component, ComponentId, Connection, Graph};
+use crate::search::Score;
 use crate::slots::{CpuSlot, Machine, Placement};
 
 fn machine(description: &str) -> Machine {

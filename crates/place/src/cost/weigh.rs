@@ -3,7 +3,8 @@
 //! Most trials of a search are given up. A trial needs only the loads that change and the largest
 //! of the others; lists and trees of maxima stay as they are, and there is little to undo.
 
-use super::state::{Score, State, Sums};
+use super::state::{State, Sums};
+use crate::search::Score;
 use crate::slots::CpuSlot;
 
 /// Changes of a trial; empty between trials.

@@ -144,10 +144,10 @@ pub(super) fn reasons(
 }
 
 /// The best other slot of a component, and the score there.
-fn elsewhere(state: &mut State, component: usize) -> Option<(CpuSlot, crate::cost::state::Score)> {
+fn elsewhere(state: &mut State, component: usize) -> Option<(CpuSlot, crate::search::Score)> {
     let home = state.slot(component);
     let slots = state.problem.slots();
-    let mut best: Option<(CpuSlot, crate::cost::state::Score)> = None;
+    let mut best: Option<(CpuSlot, crate::search::Score)> = None;
     let all = (0..slots.min(SLOTS_MAX)).map(slot_number);
     for slot in all.filter(|slot| *slot != home) {
         state.put(component, slot);

@@ -1,18 +1,11 @@
-//! Annealing: random moves and exchanges, which may make things worse, ever more rarely.
+//! Moves of [annealing](crate::search::anneal): single components, whole slots, and exchanges.
 //!
-//! Local search ends where no single move helps. Here a move may increase J by about the
-//! temperature, which falls as the steps are used up: the rough arrangement settles first, the
-//! detail last. Useful temperatures are derived from the cost of moves at the start.
+//! Local search ends where no single move helps; annealing goes on from there.
 
 use super::local::{Search, Steps};
 use crate::cost::state::State;
+use crate::search::{self, Landscape, Score};
 use crate::slots::{CpuSlot, slot_number};
-
-/// Stages of the temperature, each colder by [`FALL`]: to about a thirtieth in all.
-const STAGES: u64 = 64;
-const FALL: f64 = 0.947;
-/// Sampled moves, to learn their usual cost.
-const SAMPLE: usize = 128;
 
 /// Anneals from a state, and returns the best placement on the way. `hot` is the first temperature
 /// relative to the cost of a random move.
@@ -22,51 +15,57 @@ pub(super) fn anneal<'p, 'a>(
     steps: &mut Steps,
     hot: f64,
 ) -> Vec<CpuSlot> {
-    let mut here = state.score();
-    let mut best = (here, state.placement().to_vec());
-    let mut moves = Vec::new();
-    let stage = steps.left() / STAGES;
-    let mut temperature = hot * search.usual_loss(state, steps);
-    while steps.left() > 0 {
-        let end = steps.left().saturating_sub(stage.max(1));
-        while steps.left() > end {
-            search.propose(state, &mut moves);
-            let there = state.weigh(&moves);
-            let loss = there.total - here.total;
-            let is_kept = there.over < here.over
-                || there.over <= here.over
-                    && (loss <= 0.0 || loss < temperature * search.patience());
-            if is_kept {
-                let put = |(component, slot): &(usize, CpuSlot)| state.put(*component, *slot);
-                moves.iter().for_each(put);
-                here = there;
-                if here.beats(&best.0) {
-                    best.0 = here;
-                    best.1.copy_from_slice(state.placement());
-                }
-            }
-            steps.spend(state.take_steps());
-        }
-        temperature *= FALL;
+    let mut placements = Placements {
+        best: state.placement().to_vec(),
+        moves: Vec::new(),
+        search,
+        state,
+    };
+    search::anneal(&mut placements, steps, hot);
+    placements.best
+}
+
+/// Placements as annealing sees them.
+struct Placements<'s, 'p, 'a> {
+    search: &'s mut Search<'p, 'a>,
+    state: &'s mut State<'p, 'a>,
+    moves: Vec<(usize, CpuSlot)>,
+    best: Vec<CpuSlot>,
+}
+
+impl Landscape for Placements<'_, '_, '_> {
+    fn score(&mut self) -> Score {
+        self.state.score()
     }
-    best.1
+
+    fn propose(&mut self) {
+        self.search.propose(self.state, &mut self.moves);
+    }
+
+    fn weigh(&mut self) -> Score {
+        self.state.weigh(&self.moves)
+    }
+
+    fn accept(&mut self) {
+        for (component, slot) in &self.moves {
+            self.state.put(*component, *slot);
+        }
+    }
+
+    fn keep(&mut self) {
+        self.best.copy_from_slice(self.state.placement());
+    }
+
+    fn take_steps(&mut self) -> u64 {
+        self.state.take_steps()
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.search.random.u64(..)
+    }
 }
 
 impl Search<'_, '_> {
-    /// Usual increase of J by a random move: the median of some.
-    fn usual_loss(&mut self, state: &mut State, steps: &mut Steps) -> f64 {
-        let here = state.score().total;
-        let mut moves = Vec::new();
-        let losses = (0..SAMPLE).map(|_| {
-            self.propose(state, &mut moves);
-            state.weigh(&moves).total - here
-        });
-        let mut losses: Vec<f64> = losses.filter(|loss| *loss > 0.0).collect();
-        steps.spend(state.take_steps());
-        losses.sort_by(f64::total_cmp);
-        losses.get(losses.len() / 2).copied().unwrap_or(0.0)
-    }
-
     /// A random move of one component or of its whole slot, or an exchange of two components or
     /// slots; none where a pin forbids it.
     fn propose(&mut self, state: &State, moves: &mut Vec<(usize, CpuSlot)>) {
@@ -149,15 +148,5 @@ impl Search<'_, '_> {
             0 => any,
             len => near[self.random.usize(..len)],
         }
-    }
-
-    /// A number of roughly exponential distribution with mean one, made of bits only so that it is
-    /// the same on all machines: the zeros before the first one, and the next bits as a fraction.
-    fn patience(&mut self) -> f64 {
-        let bits = self.random.u64(..);
-        let zeros = bits.leading_zeros();
-        let rest = bits.checked_shl(zeros + 1).unwrap_or(0) >> 11;
-        let part = rest as f64 / (1_u64 << 53) as f64;
-        (f64::from(zeros) + 1.0 - part) * std::f64::consts::LN_2
     }
 }

@@ -7,7 +7,9 @@
 
 use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
-use crate::cost::state::{Score, State};
+use crate::cost::state::State;
+use crate::search::Score;
+pub(crate) use crate::search::Steps;
 use crate::slots::{CpuSlot, slot_number};
 
 /// Steps that finding candidate slots counts for.
@@ -16,35 +18,6 @@ const CANDIDATES_STEPS: u64 = 20;
 const PEERS_MAX: usize = 8;
 /// Largest graph for which more than single moves are tried.
 pub(super) const GROUPS_MAX: usize = 4096;
-
-/// A budget of steps.
-pub(crate) struct Steps {
-    left: u64,
-    spent: u64,
-}
-
-impl Steps {
-    pub(crate) const fn new(left: u64) -> Self {
-        Self { left, spent: 0 }
-    }
-
-    pub(crate) const fn left(&self) -> u64 {
-        self.left
-    }
-
-    pub(crate) const fn spent(&self) -> u64 {
-        self.spent
-    }
-
-    pub(crate) fn spend(&mut self, steps: u64) {
-        self.left = self.left.saturating_sub(steps);
-        self.spent += steps;
-    }
-
-    pub(crate) fn part(&self, steps: u64) -> Self {
-        Self::new(steps.min(self.left))
-    }
-}
 
 /// State of local search beside the placement.
 pub(crate) struct Search<'p, 'a> {
