@@ -306,7 +306,7 @@ fn recipe(random: &mut fastrand::Rng, components_max: usize) -> Recipe {
 #[test]
 fn as_few_units_and_cores_as_an_integer_program() {
     let (mut same, mut none, mut silent) = (0, 0, 0);
-    let count = if support::is_deep() { 400 } else { 12 };
+    let count = if support::is_deep() { 400 } else { 5 };
     for seed in 0..count {
         let mut random = fastrand::Rng::with_seed(seed);
         let recipe = recipe(&mut random, 9);

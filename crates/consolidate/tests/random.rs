@@ -8,13 +8,14 @@ use hearth_consolidate::search::{Goals, SearchError, search};
 
 /// Number of systems: ten thousand if asked for.
 fn instances() -> u64 {
-    if support::is_deep() { 10_000 } else { 250 }
+    if support::is_deep() { 10_000 } else { 30 }
 }
 
 #[test]
 fn no_result_breaks_a_rule() {
     let (mut found, mut none) = (0, 0);
-    for seed in 0..instances() {
+    // A component that had to stay was moved to make room in the 80th.
+    for seed in (0..instances()).chain([79]) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut system = support::any_recipe(&mut random, 40).system(seed);
         if random.u32(..4) == 0 {
@@ -79,7 +80,7 @@ fn no_result_breaks_a_rule() {
 /// Two components that are never active together share a core as if there were one.
 #[test]
 fn exclusive_components_are_packed_at_the_larger_load() {
-    for seed in 0..20 {
+    for seed in 0..if support::is_deep() { 20 } else { 4 } {
         let recipe = hearth_consolidate::generate::Recipe {
             components: 12,
             load: (0.6, 0.9),

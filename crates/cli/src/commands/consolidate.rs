@@ -7,7 +7,7 @@ use std::time::Instant;
 use hearth_consolidate::amalthea::{self, Model};
 use hearth_consolidate::model::System;
 use hearth_consolidate::result::{self, ConsolidateError};
-use hearth_consolidate::search::{Goals, Phase, Progress};
+use hearth_consolidate::search::{Phase, Progress};
 use hearth_consolidate::{check, file, report, switch};
 use hearth_driver::profiles;
 use hearth_terminal::progress::Bar;
@@ -20,7 +20,7 @@ const SHOWN_EACH_S: f64 = 0.1;
 
 /// Contents of a file.
 enum Source {
-    Toml(System),
+    Toml(Box<System>),
     Amalthea(Box<Model>),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn consolidate(arguments: &ConsolidateArguments) -> Result<(), Failur
     for path in arguments.report.iter().chain(&arguments.out) {
         output::try_out(path)?;
     }
-    let goals = arguments.goal.unwrap_or_else(Goals::default);
+    let goals = arguments.goal.unwrap_or_default();
     let interruption = Interruption::watch();
     let start = Instant::now();
     let mut bar = Bar::start();
@@ -103,7 +103,9 @@ fn read(path: &Path) -> Result<Source, Failure> {
             let model = amalthea::read(&text, &name).map_err(unfit)?;
             Ok(Source::Amalthea(Box::new(model)))
         }
-        false => file::read(&text, &name).map(Source::Toml).map_err(unfit),
+        false => file::read(&text, &name)
+            .map(|system| Source::Toml(Box::new(system)))
+            .map_err(unfit),
     }
 }
 

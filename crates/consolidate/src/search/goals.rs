@@ -50,6 +50,16 @@ impl<'p, 'a> Seats<'p, 'a> {
     /// Takes components off and gives them seats on other cores; takes everything back if one fits
     /// nowhere there.
     fn attempt(&mut self, moves: &[(usize, usize)]) {
+        // Who makes room may be tied to its unit.
+        let candidates = &self.state.problem.candidates;
+        let is_possible = |(component, core): &(usize, usize)| {
+            candidates[*component]
+                .binary_search(&(*core as u32))
+                .is_ok()
+        };
+        if !moves.iter().all(is_possible) {
+            return;
+        }
         for (component, _) in moves {
             if let Some(seat) = self.state.seat(*component) {
                 self.undo.push((*component, seat));
