@@ -4,6 +4,7 @@ use hearth_draw::Look;
 use hearth_draw::bars::BarChart;
 use hearth_draw::page::{Page, Section, Table, Tone};
 use hearth_draw::spans::{Kind, Span, SpanChart, SpanRow};
+use hearth_text::counted;
 
 use crate::check::core_name;
 use crate::model::System;
@@ -19,10 +20,10 @@ const JOBS_MAX: usize = 4000;
 pub fn page(system: &System, result: &Consolidated) -> String {
     let mut page = Page::new(&format!("{}, consolidated", system.name));
     page.lead(&format!(
-        "{} components on {} units and {} cores.",
-        system.components.len(),
-        result.figures.units,
-        result.figures.cores
+        "{} on {} and {}.",
+        counted(system.components.len(), "component"),
+        counted(result.figures.units, "unit"),
+        counted(result.figures.cores, "core"),
     ));
     let tone = match result.found.gap_units() == 0.0 {
         true => Tone::Good,
@@ -48,13 +49,27 @@ fn figures(result: &Consolidated) -> Section {
     }
     let section = Section::new("Before and after").table(&table);
     match (&result.before, &result.figures) {
-        (Some(before), after) => section.text(&format!(
-            "Saved: {} units, {} m of cables, {} W, {} kbit/s on buses.",
-            before.units as i64 - after.units as i64,
-            digits(before.cabling_m - after.cabling_m),
-            digits(before.power_w - after.power_w),
-            digits((before.traffic_bits_s - after.traffic_bits_s) / 1e3),
-        )),
+        (Some(before), after) => {
+            let changes = [
+                (before.units as f64 - after.units as f64, "units"),
+                (before.cabling_m - after.cabling_m, "m of cables"),
+                (before.power_w - after.power_w, "W"),
+                (
+                    (before.traffic_bits_s - after.traffic_bits_s) / 1e3,
+                    "kbit/s on buses",
+                ),
+            ];
+            let told = |sign: f64| {
+                let some = changes.iter().filter(|(change, _)| sign * change > 0.0);
+                let some = some.map(|(change, of)| format!("{} {of}", digits(sign * change)));
+                let some = some.collect::<Vec<_>>();
+                match some.is_empty() {
+                    true => "nothing".to_owned(),
+                    false => some.join(", "),
+                }
+            };
+            section.text(&format!("Saved: {}. More: {}.", told(1.0), told(-1.0)))
+        }
         (None, _) => section.text("The file does not name today's unit of every component, so there is nothing to compare with."),
     }
 }

@@ -104,9 +104,9 @@ pub(crate) fn digits(value: f64) -> String {
 pub fn gaps(result: &Consolidated) -> Vec<String> {
     let found = &result.found;
     let of = |name: &str, value: usize, least: usize, gap: f64| match gap == 0.0 {
-        true => format!("{value} {name}: no valid mapping has fewer."),
+        true => format!("{}: no valid mapping has fewer.", counted(value, name)),
         false => format!(
-            "{value} {name}; at least {least} are needed, so the gap is at most {:.1} %.",
+            "{value} {name}s; at least {least} are needed, so the gap is at most {:.1} %.",
             100.0 * gap
         ),
     };
@@ -122,8 +122,8 @@ pub fn gaps(result: &Consolidated) -> Vec<String> {
         None => format!("Goals: {:.4}; no bound but 0 is known.", value.goal),
     };
     vec![
-        of("units", value.units, least.units, found.gap_units()),
-        of("cores", value.cores, least.cores, found.gap_cores()),
+        of("unit", value.units, least.units, found.gap_units()),
+        of("core", value.cores, least.cores, found.gap_cores()),
         goal,
     ]
 }

@@ -78,7 +78,7 @@ fn mistakes_have_a_line_a_field_and_a_next_step() {
             "component 2, name: the component has no time",
         ),
         (
-            "to = \"charger\"\nbytes",
+            "to = \"watchdog\"\nbytes",
             "to = \"inverter\"\nbytes",
             "to itself",
         ),
