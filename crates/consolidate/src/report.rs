@@ -51,24 +51,30 @@ fn figures(result: &Consolidated) -> Section {
     match (&result.before, &result.figures) {
         (Some(before), after) => {
             let changes = [
-                (before.units as f64 - after.units as f64, "units"),
-                (before.cabling_m - after.cabling_m, "m of cables"),
-                (before.power_w - after.power_w, "W"),
+                ("units", before.units as f64 - after.units as f64, ""),
+                ("cables", before.cabling_m - after.cabling_m, " m"),
+                ("power", before.power_w - after.power_w, " W"),
                 (
+                    "traffic on buses",
                     (before.traffic_bits_s - after.traffic_bits_s) / 1e3,
-                    "kbit/s on buses",
+                    " kbit/s",
                 ),
             ];
             let told = |sign: f64| {
-                let some = changes.iter().filter(|(change, _)| sign * change > 0.0);
-                let some = some.map(|(change, of)| format!("{} {of}", digits(sign * change)));
+                let rounded = changes.iter().map(|(what, change, unit)| {
+                    (what, (sign * change * 1e3).round() / 1e3, unit)
+                });
+                let some = rounded.filter(|(_, change, _)| *change > 0.0);
+                let some = some.map(|(what, change, unit)| {
+                    format!("{what} by {}{unit}", digits(change))
+                });
                 let some = some.collect::<Vec<_>>();
                 match some.is_empty() {
                     true => "nothing".to_owned(),
                     false => some.join(", "),
                 }
             };
-            section.text(&format!("Saved: {}. More: {}.", told(1.0), told(-1.0)))
+            section.text(&format!("Less: {}. More: {}.", told(1.0), told(-1.0)))
         }
         (None, _) => section.text("The file does not name today's unit of every component, so there is nothing to compare with."),
     }
