@@ -423,7 +423,7 @@ fn component_of(
     })
 }
 
-/// The unit of today by its name. Without tables [[before]] a name is enough.
+/// The unit of today by its name. Without tables `[[before]]` a name is enough.
 fn before_of(
     source: &Source,
     name: &Text,
