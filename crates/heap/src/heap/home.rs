@@ -37,12 +37,8 @@ impl Heap {
     /// Gives back all but the heap itself, if all its blocks are home. The heap has no caches from
     /// then on.
     pub(crate) fn give_back_if_home(&self) -> bool {
-        let home = HEADER_BYTES + self.pile.bytes.get();
-        let is_home = !harden::is_checking() && self.used.get() >= home && {
-            let home = home + self.caches_bytes();
-            self.used.get() == home
-        };
-        if !is_home {
+        let home = HEADER_BYTES + self.pile.bytes.get() + self.caches_bytes();
+        if harden::is_checking() || self.used.get() != home {
             return false;
         }
         self.is_ending.set(true);

@@ -50,7 +50,9 @@ pub(crate) const PAGES_MAX: usize = 12;
 pub(crate) struct Pile {
     /// Whether blocks are piled up.
     pub(crate) is_open: Cell<bool>,
+    /// The number of blocks.
     pub(crate) count: Cell<u32>,
+    /// Their bytes together.
     pub(crate) bytes: Cell<usize>,
     /// The address of the top block, which begins with that of the one below; 0 if empty.
     pub(crate) top: Cell<usize>,

@@ -194,8 +194,9 @@ impl PrivateHeap {
         upkeep::keep_up_if_wanted(None);
     }
 
-    /// Says that the heap's user is about to free what it still has, and drop the heap: blocks
-    /// freed from now on are taken back together, and the whole heap at once if that was all.
+    /// Prepares the end: the user frees what it still has, and drops the heap. Blocks freed from
+    /// now on are taken back together when the heap is dropped, and the whole heap at once if
+    /// nobody else has a block of it.
     pub fn wind_up(&self) {
         self.heap().pile_up();
     }

@@ -45,15 +45,15 @@ const GROWTH: usize = 2;
 const RUSH: usize = 2;
 /// That part, as a divisor.
 const SMALL_PART: u32 = 200;
-/// The time of the search for each component, about.
+/// The time of the search for each component: 1.1 µs in `./x bench collect`.
 const SEARCH: Duration = Duration::from_micros(1);
 /// Growth until the next question whether it is time, as a divisor.
 const ASKED_AGAIN: usize = 8;
 /// Growth during a collection, as a part of the number at which it began, from which on whoever
 /// makes another component is delayed: otherwise more might be made than can be collected.
 const CROWDED: usize = 4;
-/// The delay: less than a worker may be held up for. Others end meanwhile, about as many as were
-/// stopped together.
+/// The delay: less than the millisecond for which a worker may be held up. Others end meanwhile,
+/// about as many as were stopped together.
 const DELAY: Duration = Duration::from_micros(300);
 /// Stack of a thread that collects; frames nest as calls do in the text of a program.
 const STACK_BYTES: usize = 1 << 20;
@@ -284,6 +284,7 @@ pub(crate) fn start() {
     match options::get().collect {
         Collect::Never => {}
         Collect::AsItGrows => {
+            // Made on first use: this is the program's beginning.
             drop(lock(&LAST));
             registry::tell_from(COMPONENTS_MIN);
         }
